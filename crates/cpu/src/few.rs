@@ -29,7 +29,10 @@ impl Job<'_> {
         let [Some(first), second] = self.views else { return Ok(None) };
         // Kept axes of one element have one output, too.
         let mut axes = first.shape().iter().zip(self.reduced);
-        if self.initial.is_some() || first.is_empty() || !axes.all(|(&len, &reduced)| reduced || len == 1) {
+        if self.initial.is_some()
+            || first.is_empty()
+            || !axes.all(|(&len, &reduced)| reduced || len == 1)
+        {
             return Ok(None);
         }
         let dtype = first.dtype();

@@ -411,12 +411,16 @@ impl Reduction {
         let threads = self.threads;
         let job = Job { views, reduced: &reduced, kinds: &kinds, start: 0, initial, isa, threads };
         // Devices do not take initial values.
-        let made = if initial.is_some() { None } else { self.on_device(&job, dtype, |opened| {
-            Ok(match self.columns_on_device(&job, opened)? {
-                Some(columns) => Made::Columns(columns),
-                None => Made::States(opened.states(&job)?),
-            })
-        })? };
+        let made = if initial.is_some() {
+            None
+        } else {
+            self.on_device(&job, dtype, |opened| {
+                Ok(match self.columns_on_device(&job, opened)? {
+                    Some(columns) => Made::Columns(columns),
+                    None => Made::States(opened.states(&job)?),
+                })
+            })?
+        };
         match made {
             Some(Made::Columns(columns)) => return Ok(Answer { shape, columns }),
             Some(Made::States(states)) => {

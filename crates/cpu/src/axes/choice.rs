@@ -12,7 +12,7 @@ use super::integers::{LongTotals, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::measures::{
     Absolute, Both, FineAbsolute, FinePlain, FramedSquares, Measure, Plain, Products as Pairs,
-    RoughBoth, RoughPlain, RoughProducts, RoughSquares, Shifted, Squares,
+    RoughBoth, RoughPlain, RoughProducts, RoughShifted, RoughSquares, Shifted, Squares,
 };
 use super::products::Products;
 use super::ranged::Ranged;
@@ -121,10 +121,11 @@ impl<U: Use> Chosen<U> {
     }
 }
 
-/// Powers of two by which elements are brought to where their squares are far from both ends of
-/// f64: those near the greatest, and those near the least.
-const SMALLER: i32 = -540;
-const LARGER: i32 = 540;
+/// Powers of two by which elements are brought to where sums of their squares are certain, from
+/// [`LEAST_SQUARES`](super::measures::LEAST_SQUARES) to 1e250: those above 1e111, and those from the
+/// least subnormal number to 1e-101. In between they are as they are. That comes first: squares that
+/// are subnormal cost many times those of others.
+const SCALES: [i32; 3] = [0, -700, 750];
 
 impl<U: Use> Choice<'_, U> {
     /// The accumulators; `None` if the general path has to answer.
@@ -212,7 +213,9 @@ impl<U: Use> Choice<'_, U> {
             Op::Norm2 => self.sums::<Alone<T>, _, _, 1, 3>(Asked::Root, squares, Pairs::<false>),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
-                self.sums::<Alone<T>, _, _, 2, 10>(asked, both, Shifted)
+                let shifted = self.measured::<Alone<T>, _, 10>(asked, Shifted)?;
+                let chosen = self.sums::<Alone<T>, _, _, 2, 5>(asked, both, RoughShifted)?;
+                Some(chosen.then(self.of, shifted))
             }
             Op::Dot => self.sums::<Paired<T>, _, _, 2, 3>(Asked::Sum, products, Pairs::<false>),
             _ => None,
@@ -231,7 +234,7 @@ impl<U: Use> Choice<'_, U> {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
                 let shifted = self.measured::<Alone<f64>, _, 10>(asked, Shifted)?;
                 let chosen = Chosen::new(self.of, self.measured::<Alone<f64>, _, 6>(asked, Both)?);
-                let others = [0, SMALLER, LARGER].map(|exponent| shifted.scaled(exponent));
+                let others = SCALES.map(|exponent| shifted.scaled(exponent));
                 Some(others.into_iter().fold(chosen, |chosen, fold| chosen.then(self.of, fold)))
             }
             Op::Dot => {
@@ -246,7 +249,7 @@ impl<U: Use> Choice<'_, U> {
     fn squares(&self, asked: Asked) -> Option<Chosen<U>> {
         let framed = self.measured::<Alone<f64>, _, 7>(asked, FramedSquares)?;
         let chosen = Chosen::new(self.of, self.measured::<Alone<f64>, _, 2>(asked, Squares)?);
-        let others = [SMALLER, LARGER].map(|exponent| framed.scaled(exponent));
+        let others = SCALES.map(|exponent| framed.scaled(exponent));
         Some(others.into_iter().fold(chosen, |chosen, fold| chosen.then(self.of, fold)))
     }
 
@@ -382,7 +385,7 @@ impl<U: Use> Choice<'_, U> {
     /// Extremes of floats as wide as `W`.
     fn ends<W: Word>(&self, asked: extremes::Asked) -> Chosen<U> {
         let nan = self.nans().then(|| W::of(nan_bits(self.dtype)));
-        self.lanes(Ends { asked, infinity: infinity::<W>(self.dtype), nan })
+        self.lanes(Ends { asked, own: asked, infinity: infinity::<W>(self.dtype), nan })
     }
 
     fn positions(&self) -> Chosen<U> {

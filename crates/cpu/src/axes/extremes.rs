@@ -2,6 +2,7 @@
 
 use super::finish::Request;
 use super::first;
+use super::fold::Part;
 use super::lanes::{FewAsked, Lanes, Words};
 use super::words::Word;
 use crate::isa::Isa;
@@ -84,7 +85,7 @@ impl<W: Word> Lanes for Least<W> {
 
 /// Which extreme of floats is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     Min,
     Max,
     /// The larger magnitude.
@@ -95,6 +96,8 @@ pub(super) enum Asked {
 #[derive(Clone, Copy)]
 pub(super) struct Ends<W> {
     pub(super) asked: Asked,
+    /// What is asked for if nothing else is.
+    pub(super) own: Asked,
     /// The bits of infinity.
     pub(super) infinity: W,
     /// Those of NaN, where that is an answer.
@@ -152,6 +155,15 @@ impl<W: Word> Lanes for Ends<W> {
             });
         }
         Some((ends.0, ends.1, ()))
+    }
+
+    fn ask(&mut self, question: Part) -> bool {
+        self.asked = match question {
+            Part::Own => self.own,
+            Part::Ends(asked) => asked,
+            Part::Sums(_) => return false,
+        };
+        true
     }
 
     fn neutral(&self) -> Option<W> {

@@ -7,7 +7,7 @@ use crate::simd::{Kernel, Simd, dispatch_accumulators};
 
 /// What sums are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     /// The sum.
     Sum,
     Mean,
@@ -174,7 +174,13 @@ impl<T: Narrow> Finish<'_, T> {
             SUM | MEAN => sum.special(),
             SECOND | ROOT => second.special(),
             // Of elements that are not all finite.
-            _ => if sum.special().is_some() { Some(f64::NAN) } else { None },
+            _ => {
+                if sum.special().is_some() {
+                    Some(f64::NAN)
+                } else {
+                    None
+                }
+            }
         };
         // The mean of nothing.
         let special = if ASKED == MEAN && self.lens[i] == 0.0 { Some(f64::NAN) } else { special };

@@ -10,7 +10,7 @@ use super::few::{
     Scaled, Single, Variances, Zeros,
 };
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
-use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::measures::{Frame, LEAST_SQUARES, LOST, Measure, SUM};
 use super::round::{Interval, Narrow};
@@ -161,6 +161,8 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedFold for Floats<O, M, P> 
 /// The accumulators: the parts of the sums.
 struct FloatCells<O: Operands, M, const P: usize> {
     fold: Floats<O, M, P>,
+    /// What is asked for if nothing else is.
+    own: Asked,
     parts: [Vec<f64>; P],
     /// The elements that are origins, of measures that have some.
     firsts: Vec<O::Item>,
@@ -170,7 +172,13 @@ struct FloatCells<O: Operands, M, const P: usize> {
 impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
     fn new(fold: &Floats<O, M, P>, outputs: usize) -> Self {
         let parts = core::array::from_fn(|_| vec![0.0; outputs]);
-        let mut cells = FloatCells { fold: *fold, parts, firsts: Vec::new(), pair: Pair::NONE };
+        let mut cells = FloatCells {
+            fold: *fold,
+            own: fold.asked,
+            parts,
+            firsts: Vec::new(),
+            pair: Pair::NONE,
+        };
         cells.clear(outputs);
         cells
     }
@@ -219,6 +227,16 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
 }
 
 impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, M, P> {
+    fn ask(&mut self, question: Part) -> bool {
+        self.fold.asked = match question {
+            Part::Own => self.own,
+            // Sums of differences are none of elements.
+            Part::Sums(asked) if !M::SHIFTED => asked,
+            _ => return false,
+        };
+        true
+    }
+
     fn clear(&mut self, count: usize) {
         self.parts.iter_mut().for_each(|part| part[..count].fill(0.0));
         if const { M::FRAMED } {
@@ -244,7 +262,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         let mut lens = [0.0; TOGETHER];
         // Where a product underflowed its error is lost.
         let losing = M::PRODUCTS && dtype == DType::F64;
-        let least = (losing && !O::PAIRED).then_some(LEAST_SQUARES);
+        let least = (losing && !O::PAIRED && asked.second()).then_some(LEAST_SQUARES);
         let lost = if losing && O::PAIRED || exponent != 0 { LOST } else { 0.0 };
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
             let parts = some_of(&mut self.parts, place..place + to.len()).map(|part| &*part);
@@ -769,7 +787,8 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
     #[inline(always)]
     unsafe fn frame<S: Simd>(&self, output: usize) -> [S::F; 3] {
         let frame = if const { M::FRAMED } {
-            let [origin, scale] = [Frame::origin(P), Frame::scale(P)].map(|p| self.parts[p][output]);
+            let [origin, scale] =
+                [Frame::origin(P), Frame::scale(P)].map(|p| self.parts[p][output]);
             [origin, scale, origin / scale]
         } else {
             [0.0; 3]

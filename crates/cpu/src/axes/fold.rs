@@ -5,6 +5,7 @@
 //! it is called by: a program without segments has no loops over their rows.
 
 use super::lengths::Lengths;
+use super::{extremes, finish};
 use crate::ragged::Ragged;
 use crate::table::Table;
 use core::alloc::Layout;
@@ -46,6 +47,22 @@ pub(crate) trait Accumulators {
         to: &mut [u8],
         missing: &mut Vec<usize>,
     );
+    /// Says which operation is [answered](Self::answer) from now on, and whether that can be: what
+    /// one operation keeps may answer another, whose numbers are as wide.
+    fn ask(&mut self, question: Part) -> bool {
+        question == Part::Own
+    }
+}
+
+/// A part of what accumulators know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The answer to their own operation.
+    Own,
+    /// Of sums of floats.
+    Sums(finish::Asked),
+    /// Of extremes of floats.
+    Ends(extremes::Asked),
 }
 
 /// Accumulators for a block of outputs, whose elements are rows or columns of tables.

@@ -2,7 +2,7 @@
 
 use super::few::{self, rows_of};
 use super::finish::{Pair, Request};
-use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
@@ -62,6 +62,10 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     fn is_settled(a: Self::A) -> bool {
         let _ = a;
         false
+    }
+    /// See [`Accumulators::ask`].
+    fn ask(&mut self, question: Part) -> bool {
+        question == Part::Own
     }
     /// An element that changes no answer, if there is one.
     fn neutral(&self) -> Option<Self::Item> {
@@ -164,6 +168,10 @@ impl<L: Lanes> LanedCells<L> {
 }
 
 impl<L: Lanes> Accumulators for LanedCells<L> {
+    fn ask(&mut self, question: Part) -> bool {
+        self.fold.lanes.ask(question)
+    }
+
     fn clear(&mut self, count: usize) {
         let (a, b, c) = L::START;
         self.a[..count].fill(a);

@@ -345,6 +345,18 @@ measure! {
     Shifted: 10, true, join_shifted, merged_shifted,
         |S, acc, [x, _], one| add_shifted::<S>(acc, x, one),
         |p, len| interval([p[0], p[1], p[2]], len), shifted(p, len), special 6, framed true;
+    /// The same of floats shorter than f64 in plain sums, where all differences are exact.
+    RoughShifted: 5, true, join_rough_shifted, merged_rough_shifted,
+        |S, [s, t, odd, origin, _], [x, _], _one| {
+            let d = S::sub(x, *origin);
+            // Of the larger one and the difference another difference is exact (Dekker 1971).
+            *odd = S::or_xor(*odd, S::add(d, *origin), x);
+            *odd = S::or_xor(*odd, S::sub(x, d), *origin);
+            *s = S::add(*s, d);
+            *t = S::add(*t, S::mul(d, d));
+        },
+        |p, len| rough(p[0], (len * p[1]).sqrt() * 1.01, len).only_if(p[2] == 0.0),
+        rough(p[1], p[1], len).only_if(p[2] == 0.0), framed true;
     /// The squares of f64 in the [`Frame`], with their errors.
     FramedSquares: 7, true, join_framed, merged_framed,
         |S, [t, f, b, special, any, _, scale], [x, _], one| {
@@ -438,6 +450,27 @@ impl Measure<2> for Squares {
         // Each step is doubled, and the last factor as well.
         Interval::of_sum(s, e, (len + 8.0) * 2.0, (len + 8.0) * f64::EPSILON * s)
     }
+}
+
+#[inline(always)]
+unsafe fn join_rough_shifted<S: Simd, const P: usize>(
+    acc: &mut [S::F; P],
+    others: [S::F; P],
+    _: S::F,
+) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        (acc[0], acc[1]) = (S::add(acc[0], others[0]), S::add(acc[1], others[1]));
+        acc[2] = S::or(acc[2], others[2]);
+    }
+}
+
+#[inline(always)]
+fn merged_rough_shifted<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    parts[0] += others[0];
+    parts[1] += others[1];
+    parts[2] = f64::from_bits(parts[2].to_bits() | others[2].to_bits());
+    parts
 }
 
 /// Parts of [`Shifted`] that are added, and of [`FramedSquares`].

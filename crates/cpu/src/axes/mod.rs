@@ -43,7 +43,7 @@ pub(crate) use states::Spread;
 use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::walks;
-use fold::{Fold, OfTables};
+use fold::{Fold, OfTables, Part};
 use run::{Asked, Run};
 use walk::{Form, Walk};
 use warpfold_core::op::{Numbers, Rules};
@@ -115,6 +115,32 @@ impl Question<'_> {
         Some(Column { place, stages, indexed, omits })
     }
 
+    /// Another of the operations that knows the answers of one, and which part of it these are.
+    fn known(&self, columns: &[Column], one: &Column) -> Option<(usize, Part)> {
+        if !self.plan.dtype().is_float() {
+            return None;
+        }
+        let op = |column: &Column| self.ops[column.place];
+        let deviation = |op: Op| matches!(op, Op::Var | Op::Std);
+        let end = |op: Op| matches!(op, Op::Min | Op::Max | Op::NormInf);
+        let first = |is: &dyn Fn(Op) -> bool| columns.iter().position(|column| is(op(column)));
+        let (leader, part) = match op(one) {
+            Op::Sum => (first(&deviation)?, Part::Sums(finish::Asked::Sum)),
+            Op::Mean => (first(&deviation)?, Part::Sums(finish::Asked::Mean)),
+            Op::Var | Op::Std => {
+                let (ddof, root) = (self.rules.ddof, op(one) == Op::Std);
+                (first(&deviation)?, Part::Sums(finish::Asked::Variance { ddof, root }))
+            }
+            Op::Min => (first(&end)?, Part::Ends(extremes::Asked::Min)),
+            Op::Max => (first(&end)?, Part::Ends(extremes::Asked::Max)),
+            Op::NormInf => (first(&end)?, Part::Ends(extremes::Asked::Magnitude)),
+            _ => return None,
+        };
+        // Nobody follows who leads, nor under omission those whose neutral element is another.
+        let leads = columns[leader].place == one.place;
+        (!leads && !(one.omits && end(op(one)))).then_some((leader, part))
+    }
+
     /// The answers to operations that walk alike; `None` if the elements are not aligned.
     fn walked(&self, columns: &[Column]) -> Result<Option<Vec<Numbers>>> {
         let Question { plan, ops, isa, threads, otherwise, .. } = *self;
@@ -174,6 +200,7 @@ impl Question<'_> {
                 stages: &column.stages,
                 otherwise,
                 of_some: matches!(ops[column.place], Op::Min | Op::Max),
+                known: self.known(columns, column),
             })
             .collect();
         run.answers(&asked, &mut numbers)?;

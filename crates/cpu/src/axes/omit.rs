@@ -22,14 +22,18 @@ pub(super) struct Omit {
     /// Bytes of an element, and the bits of infinity.
     size: usize,
     infinity: u64,
+    /// Whether there were NaNs in the last part: so they are looked for while the next one is copied.
+    odd: bool,
     /// Whole words, so that copies are aligned for every type.
     copy: Vec<u64>,
     neutral: Vec<u64>,
+    nans: Vec<u64>,
 }
 
 impl Omit {
     pub(super) fn new(isa: Isa, size: usize, infinity: u64) -> Omit {
-        Omit { isa, size, infinity, copy: Vec::new(), neutral: Vec::new() }
+        let [copy, neutral, nans] = Default::default();
+        Omit { isa, size, infinity, odd: false, copy, neutral, nans }
     }
 
     /// Hands a table to accumulators without its NaNs, and adds how many elements of each output
@@ -90,20 +94,34 @@ impl Omit {
             // SAFETY: the caller vouches for the elements, whose bits are words; here and below.
             let table = unsafe { part.of_elements::<W>() };
             let infinity = W::of(self.infinity);
-            let odd = dispatch_accumulators(isa, HasNans { table, infinity });
+            let odd = self.odd || dispatch_accumulators(isa, HasNans { table, infinity });
             if odd {
-                dispatch_accumulators(isa, CountNans { table, infinity, form, counts });
-                self.copy.resize(self.copy.len().max((elements * size).div_ceil(8)), 0);
-                self.neutral.resize(self.neutral.len().max((outputs * size).div_ceil(8)), 0);
+                let room = |words: &mut Vec<u64>, count: usize| {
+                    words.resize(words.len().max((count * size).div_ceil(8)), 0);
+                };
+                room(&mut self.copy, elements);
+                room(&mut self.neutral, outputs);
+                room(&mut self.nans, outputs);
             }
+            let mut first = true;
             for cells in cells {
                 if odd {
                     let neutral = &mut bytemuck::cast_slice_mut(&mut self.neutral)[..outputs * size];
                     assert!(cells.neutral(place, neutral), "an operation that omits nothing");
                     let neutral: &[W] = bytemuck::cast_slice(neutral);
                     let copy: &mut [W] = &mut bytemuck::cast_slice_mut(&mut self.copy)[..elements];
-                    let fill = Fill { table, infinity, form, neutral, to: &mut *copy };
+                    let nans: &mut [W] = &mut bytemuck::cast_slice_mut(&mut self.nans)[..outputs];
+                    nans.fill(W::of(0));
+                    let fill = Fill { table, infinity, form, neutral, to: &mut *copy, nans: &mut *nans };
                     dispatch_accumulators(isa, fill);
+                    if first {
+                        let mut any = 0;
+                        for (count, nans) in counts.iter_mut().zip(&*nans) {
+                            any |= nans.wide();
+                            *count -= nans.wide().cast_unsigned();
+                        }
+                        (self.odd, first) = (any != 0, false);
+                    }
                     let stride = (part.columns() * size).cast_signed();
                     let origin = copy.as_ptr().cast();
                     given = Table::of_any(origin, stride, part.rows(), part.columns());
@@ -149,41 +167,7 @@ impl<W: Word> Kernel for HasNans<'_, W> {
     }
 }
 
-/// Takes the NaNs of each output from its count.
-struct CountNans<'a, W> {
-    table: Table<'a, W>,
-    infinity: W,
-    form: Form,
-    counts: &'a mut [u64],
-}
-
-impl<W: Word> Kernel for CountNans<'_, W> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        let CountNans { table, infinity, form, counts } = self;
-        for row in 0..table.rows() {
-            let items = table.row(row);
-            match form {
-                Form::Rows => {
-                    let mut nans = 0u32;
-                    for &x in items {
-                        nans += u32::from(nan(x, infinity) != W::of(0));
-                    }
-                    counts[row] -= u64::from(nans);
-                }
-                Form::Columns => {
-                    for (count, &x) in counts.iter_mut().zip(items) {
-                        *count -= u64::from(nan(x, infinity) != W::of(0));
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Copies a table, with other elements in place of NaNs.
+/// Copies a table, with other elements in place of NaNs, and counts these.
 struct Fill<'a, W> {
     table: Table<'a, W>,
     infinity: W,
@@ -191,6 +175,8 @@ struct Fill<'a, W> {
     /// Of each output.
     neutral: &'a [W],
     to: &'a mut [W],
+    /// How many NaNs each output has: fewer than the words can say.
+    nans: &'a mut [W],
 }
 
 impl<W: Word> Kernel for Fill<'_, W> {
@@ -198,21 +184,26 @@ impl<W: Word> Kernel for Fill<'_, W> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Fill { table, infinity, form, neutral, to } = self;
+        let Fill { table, infinity, form, neutral, to, nans } = self;
         for (row, to) in to.chunks_exact_mut(table.columns()).enumerate() {
             let items = table.row(row);
             match form {
                 Form::Rows => {
-                    let with = neutral[row];
+                    let (with, mut count) = (neutral[row], W::of(0));
                     for (to, &x) in to.iter_mut().zip(items) {
                         let nan = nan(x, infinity);
                         *to = (x & !nan) | (with & nan);
+                        count = count.counted(nan);
                     }
+                    nans[row] = count;
                 }
                 Form::Columns => {
-                    for ((to, &x), &with) in to.iter_mut().zip(items).zip(neutral) {
-                        let nan = nan(x, infinity);
-                        *to = (x & !nan) | (with & nan);
+                    let (to, with) = (&mut to[..items.len()], &neutral[..items.len()]);
+                    let nans = &mut nans[..items.len()];
+                    for i in 0..items.len() {
+                        let nan = nan(items[i], infinity);
+                        to[i] = (items[i] & !nan) | (with[i] & nan);
+                        nans[i] = nans[i].counted(nan);
                     }
                 }
             }

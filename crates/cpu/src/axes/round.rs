@@ -49,6 +49,12 @@ impl Interval {
         (self.off == 0.0 && !self.high.is_finite()).then_some(self.high)
     }
 
+    /// The number, or nothing of it.
+    #[inline(always)]
+    pub(super) fn only_if(self, known: bool) -> Interval {
+        Interval { off: if known { self.off } else { f64::INFINITY }, ..self }
+    }
+
     /// What elements that are infinite or NaN make of the number, if `special` is that; NaNs only
     /// where they are answers.
     #[inline(always)]
@@ -81,6 +87,11 @@ impl Interval {
         let least = self.high.abs() - (self.low.abs() + self.off);
         if times(least) == f64::INFINITY {
             return (Interval::of_special(f64::INFINITY.copysign(high)), true);
+        }
+        // What is rounded to zero is below a quarter of the least subnormal number.
+        let most = (high.abs() + low.abs() + off) * 4.0;
+        if exponent < 0 && times(most) == 0.0 {
+            return (Interval { high: 0.0, low: 0.0, off: 0.0 }, high >= 0.0);
         }
         (found, self.is_zero() | ((found.high.abs() > LEAST) & found.high.is_finite()))
     }

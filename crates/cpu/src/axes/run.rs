@@ -1,6 +1,6 @@
 //! Walking: blocks of outputs, on all threads.
 
-use super::fold::{Cells, Fold};
+use super::fold::{Cells, Fold, Part};
 use super::lengths::Lengths;
 use super::omit::Omit;
 use super::places::{Places, Strip};
@@ -148,12 +148,12 @@ impl Goal<'_> {
 /// What is taken of each output at a time: `count` elements along the innermost reduced axis,
 /// at each of `rows` indices of the axis outside of it.
 #[derive(Clone, Copy)]
-struct Part {
+struct Taken {
     rows: usize,
     count: usize,
 }
 
-impl Part {
+impl Taken {
     /// Elements of an output.
     fn len(self) -> usize {
         self.rows * self.count
@@ -203,6 +203,8 @@ pub(super) struct Asked<'a> {
     pub(super) otherwise: &'a (dyn Fn(usize) -> Result<u64> + Sync),
     /// Whether there is no answer for no elements.
     pub(super) of_some: bool,
+    /// An operation, by its place, whose first stage may know the answers, and which part they are.
+    pub(super) known: Option<(usize, Part)>,
 }
 
 /// Blocks that begin with the stage that had to answer one, before the first is tried again.
@@ -240,10 +242,9 @@ impl<'a> Team<'a> {
         self.cells(self.start)
     }
 
-    /// The stages after that one, and then those before it.
-    fn others(&self) -> impl Iterator<Item = usize> + use<> {
-        let stages = self.cells.len();
-        (self.start + 1..stages).chain(0..self.start)
+    /// Who knows the answers of the next block, if that is another team, and which part they are.
+    fn known(teams: &[Team<'_>], team: usize) -> Option<(usize, Part)> {
+        teams[team].asked.known.filter(|&(other, _)| teams[other].start == 0)
     }
 
     /// Learns from a block, most of whose outputs were answered by this stage.
@@ -348,9 +349,8 @@ impl Run<'_> {
                         from = outputs.end;
                         let goals = to.iter().map(|answers| Goal { answers, places, start });
                         // SAFETY: each block is taken once.
-                        let written = unsafe {
-                            self.block(&mut teams, strips, outputs, &mut hands, goals)
-                        };
+                        let written =
+                            unsafe { self.block(&mut teams, strips, outputs, &mut hands, goals) };
                         failed = earlier(failed, written);
                     }
                     if let Some(turned) = &turned {
@@ -406,7 +406,8 @@ impl Run<'_> {
             for (team, answers) in teams.iter_mut().zip(answers) {
                 let goal = Goal { answers, places, start: None };
                 // SAFETY: one thread at a time writes.
-                let written = unsafe { self.write(team, None, outputs.clone(), &mut hands, goal) };
+                let written =
+                    unsafe { self.write(team, None, None, outputs.clone(), &mut hands, goal) };
                 failed = earlier(failed, written.err());
             }
         }
@@ -425,18 +426,34 @@ impl Run<'_> {
         hands: &mut Hands,
         goals: impl Iterator<Item = Goal<'g>>,
     ) -> Option<Failed> {
+        let mut known: Vec<Option<(usize, Part)>> = vec![None; teams.len()];
         let tables = match strips {
             Some(strips) => Some(self.strip_tables(strips, outputs.clone(), hands)),
             None => {
-                let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
+                known = (0..teams.len()).map(|team| Team::known(teams, team)).collect();
+                let own = teams.iter_mut().zip(&known).filter(|(_, known)| known.is_none());
+                let mut cells: Vec<&mut dyn Cells> = own.map(|(team, _)| team.first()).collect();
                 self.take_all(&mut cells, outputs.clone(), hands);
                 None
             }
         };
         let mut failed = None;
-        for (team, goal) in teams.iter_mut().zip(goals) {
+        // Those who know more than their own answers come last: they are asked for others before.
+        let (others, own): (Vec<_>, Vec<_>) =
+            goals.enumerate().partition(|&(team, _)| known[team].is_some());
+        for (place, goal) in others.into_iter().chain(own) {
+            let (team, other) = match known[place] {
+                Some((other, part)) => {
+                    let Ok([team, other]) = teams.get_disjoint_mut([place, other]) else {
+                        continue;
+                    };
+                    (team, Some((other.first(), part)))
+                }
+                None => (&mut teams[place], None),
+            };
+            let outputs = outputs.clone();
             // SAFETY: passed on from the caller.
-            let written = unsafe { self.write(team, tables.as_ref(), outputs.clone(), hands, goal) };
+            let written = unsafe { self.write(team, other, tables.as_ref(), outputs, hands, goal) };
             failed = earlier(failed, written.err());
         }
         failed
@@ -489,8 +506,9 @@ impl Run<'_> {
         let Hands { segments, buffers: [buffer, _], .. } = hands;
         self.walk.segments(outputs.start, outputs.end, segments);
         for segment in segments.iter() {
-            let one = Part { rows: 1, count: 1 };
-            let table = self.table(0, segment.offsets[0], Form::Columns, (segment.len, one), buffer);
+            let one = Taken { rows: 1, count: 1 };
+            let table =
+                self.table(0, segment.offsets[0], Form::Columns, (segment.len, one), buffer);
             for cells in cells.iter_mut().filter(|cells| cells.wants_origins()) {
                 // SAFETY: elements of the walk or copies of them.
                 unsafe { cells.origins(segment.place, table) };
@@ -555,7 +573,7 @@ impl Run<'_> {
             let mut at = inner_range.start;
             while at < inner_range.end {
                 let count = panel.min(inner_range.end - at);
-                let part = Part { rows, count };
+                let part = Taken { rows, count };
                 for segment in segments.iter() {
                     let mut offsets = segment.offsets;
                     move_by(&mut offsets, 1, offset);
@@ -591,7 +609,7 @@ impl Run<'_> {
         cells: &mut [&mut dyn Cells],
         segment: &Segment,
         offsets: [isize; 2],
-        part: Part,
+        part: Taken,
         at: usize,
         hands: &mut Hands,
     ) {
@@ -639,7 +657,7 @@ impl Run<'_> {
         array: usize,
         offset: isize,
         form: Form,
-        (outputs, part): (usize, Part),
+        (outputs, part): (usize, Taken),
         buffer: &'b mut Vec<u64>,
     ) -> Table<'b, ()> {
         let walk = &self.walk;
@@ -697,6 +715,7 @@ impl Run<'_> {
     unsafe fn write(
         &self,
         team: &mut Team<'_>,
+        other: Option<(&mut dyn Cells, Part)>,
         tables: Option<&StripTables<'_>>,
         outputs: Range<usize>,
         hands: &mut Hands,
@@ -709,8 +728,23 @@ impl Run<'_> {
         let counts = hands.omit.is_some().then(|| hands.counts.clone());
         left.clear();
         hands.missing.clear();
-        // SAFETY: outputs of the block, which the caller vouches for.
-        unsafe { self.write_block(team.first(), tables, outputs.clone(), hands, goal) };
+        let (mut stages, start) = (team.start..team.cells.len(), team.start);
+        match other {
+            Some((cells, part)) => {
+                if cells.ask(part) {
+                    // SAFETY: outputs of the block, which the caller vouches for; here and below.
+                    unsafe { self.write_block(cells, tables, outputs.clone(), hands, goal) };
+                } else {
+                    hands.missing.extend(0..outputs.len());
+                }
+                cells.ask(Part::Own);
+            }
+            None => {
+                // SAFETY: as above.
+                unsafe { self.write_block(team.first(), tables, outputs.clone(), hands, goal) };
+                stages.next();
+            }
+        }
         if let Some(counts) = counts.as_ref().filter(|_| team.asked.of_some) {
             let none = (0..outputs.len()).filter(|&place| counts[place] == 0);
             hands.missing.extend(none);
@@ -721,7 +755,8 @@ impl Run<'_> {
         let of_some = team.asked.of_some;
         let mut most = (outputs.len() - left.len(), team.start);
         let size = answers.dtype.size();
-        for stage in team.others() {
+        // The others follow, and then those before.
+        for stage in stages.chain(0..start) {
             if left.is_empty() {
                 break;
             }

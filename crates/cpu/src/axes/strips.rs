@@ -175,7 +175,9 @@ impl Run<'_> {
             // One more element of each.
             initial.resize((count * size).div_ceil(8), 0);
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(initial);
-            bytes[..count * size].chunks_exact_mut(size).for_each(|x| x.copy_from_slice(&value[..size]));
+            bytes[..count * size]
+                .chunks_exact_mut(size)
+                .for_each(|x| x.copy_from_slice(&value[..size]));
             tables[0].push(Table::of_any(bytes.as_ptr().cast(), 0, 1, count));
             extra = 1;
         }
@@ -229,12 +231,7 @@ pub(super) struct StripTables<'a> {
 
 impl<'a> StripTables<'a> {
     /// Writes the answers of the strip; the places of those that there are not go to `missing`.
-    pub(super) fn answer(
-        &self,
-        cells: &mut dyn Cells,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    ) {
+    pub(super) fn answer(&self, cells: &mut dyn Cells, to: &mut [u8], missing: &mut Vec<usize>) {
         let count = self.count;
         if self.quick(cells, 0..count, to) {
             return;

@@ -104,7 +104,8 @@ fn check<T: Element>(shape: [usize; 3], axes: usize, pattern: usize, random: &mu
                 .collect();
             let views = [Some(&views[0]), pair.then_some(&views[1])];
             let start = (cut[0] * inner) as u64;
-            let job = Job { views, reduced: &reduced, kinds: &kinds, start, initial: None, isa, threads };
+            let job =
+                Job { views, reduced: &reduced, kinds: &kinds, start, initial: None, isa, threads };
             job.absorb_into(&mut states).unwrap();
         }
         for (output, states) in states.iter().enumerate() {

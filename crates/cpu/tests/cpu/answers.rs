@@ -198,7 +198,9 @@ fn several_operations_and_an_initial_value_are_those_of_the_states() {
         let initial = random.bool().then(|| Scalar::from_bits(dtype, some));
         let all: Vec<Op> = match initial {
             Some(_) => takers.into_iter().filter(|op| op.supports(dtype)).collect(),
-            None => Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1).collect(),
+            None => {
+                Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1).collect()
+            }
         };
         let count = random.usize(1..5);
         let drawn: Vec<Op> = (0..count).map(|_| all[random.usize(..all.len())]).collect();
@@ -226,13 +228,16 @@ fn several_operations_and_an_initial_value_are_those_of_the_states() {
             let bytes = initial.to_bits().to_le_bytes();
             let len: usize = shape.iter().zip(&reduced).filter(|r| *r.1).map(|r| r.0).product();
             let one = View::from_bytes(dtype, &bytes[..dtype.size()], &[1]).unwrap();
-            let job = Job { views: [Some(&one), None], reduced: &[true], start: len as u64, ..plain };
+            let job =
+                Job { views: [Some(&one), None], reduced: &[true], start: len as u64, ..plain };
             let alone = job.states().unwrap();
             for states in &mut states {
                 states.iter_mut().zip(&alone[0]).for_each(|(s, one)| s.merge(one).unwrap());
             }
         }
-        let note = format!("round {round}: {ops:?} of {dtype} {shape:?} {reduced:?} {pattern} {initial:?} {rules:?}");
+        let note = format!(
+            "round {round}: {ops:?} of {dtype} {shape:?} {reduced:?} {pattern} {initial:?} {rules:?}"
+        );
         for isa in Isa::available() {
             let job = Job { initial, isa, threads: Threads::Exactly(random.usize(1..4)), ..plain };
             match job.values(&ops, &rules) {
@@ -242,7 +247,10 @@ fn several_operations_and_an_initial_value_are_those_of_the_states() {
                         ops.iter().filter_map(|&(op, state)| states[state].finish(op, &rules).err())
                     });
                     let error = error.to_string();
-                    assert!(errors.map(|e| e.to_string()).any(|e| e == error), "{isa} {note}: {error}");
+                    assert!(
+                        errors.map(|e| e.to_string()).any(|e| e == error),
+                        "{isa} {note}: {error}"
+                    );
                 }
                 Ok(found) => {
                     for (&(op, state), found) in ops.iter().zip(&found) {

@@ -383,7 +383,15 @@ fn an_initial_value_stands_behind_the_last_element() {
             let view = View::from_bytes(dtype, &segment, &[len + 1]).unwrap();
             let views = [Some(&view), None];
             let (isa, threads) = (Isa::best(), Threads::Exactly(1));
-            let job = Job { views, reduced: &[true], kinds: &kinds, start: 0, initial: None, isa, threads };
+            let job = Job {
+                views,
+                reduced: &[true],
+                kinds: &kinds,
+                start: 0,
+                initial: None,
+                isa,
+                threads,
+            };
             let states = job.states().unwrap();
             for ((op, place), got) in ops.into_iter().zip(&got) {
                 let expected = states[0][place].finish(op, &rules).unwrap();

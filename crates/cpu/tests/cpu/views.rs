@@ -78,7 +78,8 @@ fn kinds(dtype: DType) -> Vec<Kind> {
 
 /// The states of every output, as bytes.
 fn states(views: [Option<&View<'_>>; 2], reduced: &[bool], kinds: &[Kind], isa: Isa) -> Vec<u8> {
-    let job = Job { views, reduced, kinds, start: 3, initial: None, isa, threads: Threads::Exactly(2) };
+    let job =
+        Job { views, reduced, kinds, start: 3, initial: None, isa, threads: Threads::Exactly(2) };
     job.states().unwrap().iter().flatten().flat_map(|state| state.to_bytes()).collect()
 }
 
@@ -88,7 +89,15 @@ fn answers(view: &View<'_>, reduced: &[bool], isa: Isa) -> Vec<u8> {
     let ops = [(Op::Sum, Kind::Sum), (Op::Mean, Kind::Sum), (Op::Max, Kind::Extrema)];
     for (op, kind) in ops.into_iter().filter(|(op, _)| op.supports(view.dtype())) {
         let (kinds, threads) = ([kind], Threads::Exactly(2));
-        let job = Job { views: [Some(view), None], reduced, kinds: &kinds, start: 0, initial: None, isa, threads };
+        let job = Job {
+            views: [Some(view), None],
+            reduced,
+            kinds: &kinds,
+            start: 0,
+            initial: None,
+            isa,
+            threads,
+        };
         // Totals of long integers may not fit, and nothing has no maximum.
         let Ok(outputs) = job.values(&[(op, 0)], &Rules::default()) else { continue };
         for output in outputs {
