@@ -185,6 +185,7 @@ fn seconds(case: &Case, buffer: &mut Buffer, threads: usize) -> Result<f64, Stri
         kinds: &kinds,
         start: 0,
         initial: None,
+        marks: None,
         isa,
         threads: Threads::Exactly(threads),
     };

@@ -30,6 +30,7 @@ impl Job<'_> {
         // Kept axes of one element have one output, too.
         let mut axes = first.shape().iter().zip(self.reduced);
         if self.initial.is_some()
+            || self.marks.is_some()
             || first.is_empty()
             || !axes.all(|(&len, &reduced)| reduced || len == 1)
         {

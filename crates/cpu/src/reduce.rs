@@ -100,6 +100,9 @@ pub struct Job<'a> {
     /// An element that takes part in each output, behind its own, of their type; of values, and not
     /// of states.
     pub initial: Option<Scalar>,
+    /// Truth values of the array's shape, if some elements do not count: those whose own is false.
+    /// Of values of one array, likewise.
+    pub marks: Option<&'a View<'a>>,
     /// The instruction set.
     pub isa: Isa,
     /// The threads.
@@ -151,7 +154,11 @@ impl Job<'_> {
         if let Some(found) = self.values_of_few(ops, rules)? {
             return Ok(found);
         }
-        let (Some(plan), Some(dtype)) = (Plan::new(self.views, self.reduced)?, self.dtype()) else {
+        let plan = match (self.views[0], self.marks) {
+            (Some(view), Some(marks)) => Some(Plan::marked(view, marks, self.reduced)?),
+            _ => Plan::new(self.views, self.reduced)?,
+        };
+        let (Some(plan), Some(dtype)) = (plan, self.dtype()) else {
             return Ok(ops.iter().map(|_| Outputs::Values(Vec::new())).collect());
         };
         let mut found = self.side_by_side(&plan, ops, rules)?;
@@ -186,9 +193,6 @@ impl Job<'_> {
         rules: &Rules,
     ) -> Result<Vec<Option<Outputs>>> {
         let mut found: Vec<Option<Outputs>> = ops.iter().map(|_| None).collect();
-        if rules.out.is_some() {
-            return Ok(found);
-        }
         let dtype = plan.dtype();
         // Operations with one number each, and the place of what they are asked for.
         let mut halves: Vec<Op> = Vec::new();
@@ -206,6 +210,8 @@ impl Job<'_> {
         let otherwise = |half: usize, output: usize| -> Result<u64> {
             let (op, (asked, state)) = (halves[half], ops[places[half]]);
             if self.initial.is_none()
+                && self.marks.is_none()
+                && rules.out.is_none()
                 && let Some(found) = on_grid(plan, output, op)
             {
                 return Ok(found.to_bits());
@@ -219,7 +225,17 @@ impl Job<'_> {
         let Job { isa, threads, .. } = *self;
         let initial = self.initial.map(Scalar::to_bits);
         let (ops, otherwise) = (&halves[..], &otherwise);
-        let numbers = Question { plan, ops, rules, isa, threads, initial, otherwise }.numbers()?;
+        let numbers = Question {
+            plan,
+            ops,
+            rules,
+            isa,
+            threads,
+            marked: self.marks.is_some(),
+            initial,
+            otherwise,
+        }
+        .numbers()?;
         let mut numbers = numbers.into_iter().zip(&places).peekable();
         while let Some((first, &place)) = numbers.next() {
             let more = numbers.next_if(|&(_, &other)| other == place);
@@ -259,7 +275,7 @@ impl Job<'_> {
         rules: &Rules,
     ) -> Result<Vec<Vec<Value>>> {
         let mut columns: Vec<Vec<Value>> = ops.iter().map(|_| Vec::new()).collect();
-        if self.across_elements(plan, dtype) {
+        if self.marks.is_some() || self.across_elements(plan, dtype) {
             for output in 0..plan.outputs() {
                 let states = self.one(plan, output, dtype, self.threads)?;
                 for (column, &(op, state)) in columns.iter_mut().zip(ops) {
@@ -346,6 +362,17 @@ impl Job<'_> {
         threads: Threads,
     ) -> Result<Vec<AnyState>> {
         let len = plan.len();
+        if self.marks.is_some() {
+            let mut workers = self.workers(dtype)?;
+            plan.for_each_marked(output, |start, marked, items| {
+                workers.iter_mut().try_for_each(|worker| match marked {
+                    true => worker.absorb(RawRun { start, items, others: &[] }),
+                    false => Ok(worker.skip(start, (items.len() / dtype.size()) as u64)),
+                })
+            })?;
+            self.add_initial(plan, dtype, &mut workers)?;
+            return Ok(workers.into_iter().map(Worker::into_state).collect());
+        }
         let pieces = Pieces::new(len.div_ceil(PIECE));
         let most = if len.saturating_mul(dtype.size()) < SMALL { 1 } else { len.div_ceil(PIECE) };
         let partial = threads.run(most, || {

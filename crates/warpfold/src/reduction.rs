@@ -390,11 +390,11 @@ impl Reduction {
     pub(crate) fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
         match &self.until.0 {
             Some(token) => self.run_while(views, &mut || !token.is_cancelled()),
-            None => fpenv::usual(|| self.answer(views)),
+            None => fpenv::usual(|| self.answer(views, None)),
         }
     }
 
-    fn answer(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
+    fn answer(&self, views: [Option<&View<'_>>; 2], marks: Option<&View<'_>>) -> Result<Answer> {
         let Some(first) = views[0] else {
             return Ok(Answer { shape: Vec::new(), columns: Vec::new() });
         };
@@ -409,9 +409,10 @@ impl Reduction {
         }
         let isa = Isa::active()?;
         let threads = self.threads;
-        let job = Job { views, reduced: &reduced, kinds: &kinds, start: 0, initial, isa, threads };
-        // Devices do not take initial values.
-        let made = if initial.is_some() {
+        let job =
+            Job { views, reduced: &reduced, kinds: &kinds, start: 0, initial, marks, isa, threads };
+        // Devices take neither initial values nor marks.
+        let made = if initial.is_some() || marks.is_some() {
             None
         } else {
             self.on_device(&job, dtype, |opened| {
@@ -479,6 +480,28 @@ impl Reduction {
             Place::Host(input) => self.run_views([Some(&input.view()?), None]),
             Place::Device(array) => self.run_in_place(&array, None),
         }
+    }
+
+    /// Reduces the elements of an array that are marked: `marks` has a truth value for each, and the
+    /// shape of the array (a stride of 0 repeats one along an axis). The others are left out, and
+    /// count as positions. The CPU works, whatever device is named.
+    ///
+    /// ```
+    /// use warpfold::{DType, Op, Reduction, View};
+    ///
+    /// let data = [1.0f64, 2.0, 4.0, 8.0];
+    /// let marks = View::from_bytes(DType::Bool, &[1, 0, 1, 1], &[4])?;
+    /// let answer = Reduction::of(Op::Sum).run_marked(&View::of(&data), &marks)?;
+    /// assert_eq!(answer.number::<f64>(Op::Sum), Some(13.0));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run); [`Error::ShapeMismatch`] and [`Error::DTypeMismatch`] for marks
+    /// of another shape, or that are no truth values.
+    pub fn run_marked(&self, array: &View<'_>, marks: &View<'_>) -> Result<Answer> {
+        self.until.check()?;
+        fpenv::usual(|| self.answer([Some(array), None], Some(marks)))
     }
 
     /// [`run`](Self::run) with an initial value.
@@ -560,7 +583,16 @@ impl Reduction {
         let (reduced, kinds, asked) = self.asked(first.dtype(), first.shape(), arrays, start)?;
         let isa = Isa::active()?;
         let (initial, threads) = (None, self.threads);
-        let job = Job { views, reduced: &reduced, kinds: &kinds, start, initial, isa, threads };
+        let job = Job {
+            views,
+            reduced: &reduced,
+            kinds: &kinds,
+            start,
+            initial,
+            marks: None,
+            isa,
+            threads,
+        };
         let made = self.on_device(&job, asked.dtype, |opened| opened.states(&job))?;
         make(&job, made, asked)
     }

@@ -64,6 +64,10 @@ impl<W: Word> Lanes for Least<W> {
         *a = (*a).min(others.0);
     }
 
+    fn neutral(&self) -> Option<W> {
+        (!self.truth).then_some(W::GREATEST ^ self.flip)
+    }
+
     fn few(&self) -> Option<FewAsked> {
         (!self.truth).then_some(FewAsked::Words)
     }

@@ -147,6 +147,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
         O::Item::AT_ONCE && exact && (short || !M::PRODUCTS || elements == 1)
     }
 
+    fn has_neutral(&self) -> bool {
+        !O::PAIRED
+    }
+
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         Box::new(FloatCells::new(self, outputs))
     }
@@ -300,14 +304,13 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         M::SHIFTED
     }
 
-    fn neutral(&self, place: usize, to: &mut [u8]) -> bool {
+    fn neutral(&self, place: usize, to: &mut [u8]) {
         if const { M::SHIFTED } {
             let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
             to.copy_from_slice(&self.firsts[place..][..to.len()]);
         } else {
             to.fill(0);
         }
-        true
     }
 
     unsafe fn origins(&mut self, place: usize, table: Table<'_, ()>) {

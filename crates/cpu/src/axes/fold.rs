@@ -21,6 +21,10 @@ pub(crate) trait Fold: Sync {
         let _ = elements;
         false
     }
+    /// Whether there are [elements](Cells::neutral) that change no answer.
+    fn has_neutral(&self) -> bool {
+        false
+    }
     /// Accumulators that have seen nothing.
     fn cells(&self, outputs: usize) -> Box<dyn Cells>;
 }
@@ -91,10 +95,9 @@ pub(crate) trait Cells: Accumulators + Any + Send {
         let _ = (place, table);
     }
     /// Writes elements that change none of the outputs from `place` on, as many as `to` has room
-    /// for, and says whether there are such.
-    fn neutral(&self, place: usize, to: &mut [u8]) -> bool {
+    /// for, if there [are](Fold::has_neutral) such.
+    fn neutral(&self, place: usize, to: &mut [u8]) {
         let _ = (place, to);
-        false
     }
     /// Adds a row of pairs to each output from `place` on, of an operation on two arrays. Both
     /// tables are equally large.

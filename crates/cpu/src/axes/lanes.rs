@@ -139,6 +139,10 @@ impl<L: Lanes> Fold for Laned<L> {
         elements <= few::MOST && self.lanes.few().is_some()
     }
 
+    fn has_neutral(&self) -> bool {
+        self.lanes.neutral().is_some()
+    }
+
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         Box::new(LanedCells::new(*self, outputs))
     }
@@ -207,12 +211,10 @@ impl<L: Lanes> Cells for LanedCells<L> {
         dispatch_accumulators(self.fold.isa, Columns { table, cells: self, place, at });
     }
 
-    fn neutral(&self, _: usize, to: &mut [u8]) -> bool {
-        let neutral = self.fold.lanes.neutral();
-        if let Some(neutral) = neutral {
+    fn neutral(&self, _: usize, to: &mut [u8]) {
+        if let Some(neutral) = self.fold.lanes.neutral() {
             bytemuck::cast_slice_mut(to).fill(neutral);
         }
-        neutral.is_some()
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {

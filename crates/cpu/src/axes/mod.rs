@@ -21,8 +21,8 @@ mod integers;
 mod lanes;
 mod lengths;
 mod measures;
-mod omit;
 mod places;
+mod prepare;
 mod products;
 mod ranged;
 mod round;
@@ -43,11 +43,13 @@ pub(crate) use states::Spread;
 use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::walks;
+use core::alloc::Layout;
 use fold::{Fold, OfTables, Part};
+use prepare::Preparation;
 use run::{Asked, Run};
 use walk::{Form, Walk};
 use warpfold_core::op::{Numbers, Rules};
-use warpfold_core::{NanPolicy, Op, Result, Scalar};
+use warpfold_core::{DType, NanPolicy, Op, Result, Scalar, with_element};
 use warpfold_threads::Threads;
 
 /// A question of every output of a plan over one array, or over two for `dot`.
@@ -58,6 +60,9 @@ pub(crate) struct Question<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) isa: Isa,
     pub(crate) threads: Threads,
+    /// Whether the second array has a byte for each element of the first, which is 0 where that does
+    /// not count.
+    pub(crate) marked: bool,
     /// The bits of an element that takes part in each output.
     pub(crate) initial: Option<u64>,
     /// Answers an operation, by its place, for one output, by its index, in the general way.
@@ -71,8 +76,17 @@ struct Column {
     stages: Vec<Box<dyn Fold>>,
     /// Whether the reduced axes are walked in the order of their indices.
     indexed: bool,
-    /// Whether NaNs are left out before the accumulators see them.
+    /// Whether elements are brought to f64 before the accumulators see them, and whether NaNs are
+    /// left out.
+    widens: bool,
     omits: bool,
+}
+
+impl Column {
+    /// Columns with the same one share a walk.
+    fn walk(&self) -> [bool; 3] {
+        [self.indexed, self.widens, self.omits]
+    }
 }
 
 impl Question<'_> {
@@ -89,8 +103,8 @@ impl Question<'_> {
         let columns = (0..ops.len()).filter_map(|place| self.column(place));
         let mut columns: Vec<Column> = columns.collect();
         // Those that walk alike share a walk.
-        columns.sort_by_key(|column| (column.indexed, column.omits));
-        for columns in columns.chunk_by(|a, b| (a.indexed, a.omits) == (b.indexed, b.omits)) {
+        columns.sort_by_key(Column::walk);
+        for columns in columns.chunk_by(|a, b| a.walk() == b.walk()) {
             let Some(found) = self.walked(columns)? else { continue };
             for (column, found) in columns.iter().zip(found) {
                 numbers[column.place] = Some(found);
@@ -104,15 +118,29 @@ impl Question<'_> {
         let Question { plan, ops, rules, isa, .. } = *self;
         let (op, dtype, len) = (ops[place], plan.dtype(), plan.len());
         let omits = dtype.is_float() && rules.nan == NanPolicy::Omit && may_omit(op);
-        let seen = if omits { rules.nan(NanPolicy::Propagate) } else { *rules };
+        let mut seen = if omits { rules.nan(NanPolicy::Propagate) } else { *rules };
+        // Floats are f64, and so are their answers.
+        let widens = rules.out == Some(DType::F64)
+            && matches!(dtype, DType::F16 | DType::BF16 | DType::F32)
+            && may_omit(op);
+        let mut dtype = dtype;
+        if widens || rules.out == Some(op.answer_type(dtype)) {
+            seen.out = None;
+        }
+        if widens {
+            dtype = DType::F64;
+        }
         let most = len + usize::from(self.initial.is_some());
         let choice = Choice { of: OfTables, dtype, op, rules: &seen, isa, most, usual: len };
         let Chosen { mut stages, indexed } = choice.chosen()?;
+        if (omits || self.marked) && !stages.iter().all(|fold| fold.has_neutral()) {
+            return None;
+        }
         if plan.outputs() == 1 && len > LONG {
             // A single output that is not found is worth its state.
             stages.truncate(1);
         }
-        Some(Column { place, stages, indexed, omits })
+        Some(Column { place, stages, indexed, widens, omits })
     }
 
     /// Another of the operations that knows the answers of one, and which part of it these are.
@@ -153,20 +181,27 @@ impl Question<'_> {
         } else {
             plan.plain()
         };
-        let item = first.stages[0].item();
+        let item = match first.widens {
+            false => first.stages[0].item(),
+            true => with_element!(plan.dtype(), T => Layout::new::<T>()),
+        };
         let reduced: Vec<(usize, [isize; 2])> =
             traversal.dims.iter().map(|d| (d.len, d.strides)).collect();
         let origins = [0, 1]
             .map(|i| plan.origins().nth(i).map(|o| o.wrapping_byte_offset(traversal.offsets[i])));
         let aligned = |bytes: usize| bytes.is_multiple_of(item.align());
-        let strides = plan.kept().iter().chain(&reduced).flat_map(|(_, strides)| strides);
-        if !origins.iter().flatten().all(|origin| aligned(origin.addr()))
+        // Marks are bytes.
+        let arrays = if self.marked { 1 } else { 2 };
+        let strides =
+            plan.kept().iter().chain(&reduced).flat_map(|(_, strides)| &strides[..arrays]);
+        if !origins[..arrays].iter().flatten().all(|origin| aligned(origin.addr()))
             || !strides.map(|stride| stride.unsigned_abs()).all(aligned)
         {
             return Ok(None);
         }
-        let arrays = origins.iter().flatten().count();
-        let walk = Walk::new(plan.kept(), &reduced, item.size(), arrays);
+        let marks = self.marked.then(Layout::new::<u8>);
+        let second = plan.origins().nth(1).map(|_| marks.unwrap_or(item));
+        let walk = Walk::new(plan.kept(), &reduced, item.size(), second.map(|item| item.size()));
         walks::note(match (walk.form, walk.copied == [false; 2]) {
             (Form::Rows, true) => walks::Walk::Rows,
             (Form::Columns, true) => walks::Walk::Columns,
@@ -175,16 +210,28 @@ impl Question<'_> {
         });
         // SAFETY: the plan's elements, which may be read; the kept axes and the walk over
         // the reduced ones lead to no others.
-        let mut run = unsafe { Run::new(walk, origins, item, plan.has_readable_gaps(), threads) };
-        if first.omits {
-            run = run.without_nans(isa, choice::infinity_bits(plan.dtype()));
+        let items = [item, second.unwrap_or(item)];
+        let gaps = plan.has_readable_gaps();
+        // SAFETY: as above.
+        let mut run = unsafe { Run::new(walk, origins, items, gaps, threads) };
+        let from = plan.dtype();
+        let Column { widens, omits, .. } = *first;
+        if widens || omits || self.marked {
+            run = run.prepared(Preparation { isa, from, widens, omits });
         }
-        let initial = self.initial.map(|bits| Scalar::from_bits(plan.dtype(), bits));
-        if let Some(initial) = initial.filter(|x| !(first.omits && x.to_f64().is_nan())) {
-            let bits = initial.to_bits();
-            run = run.with_initial(bits, plan.dtype());
+        let initial = self.initial.map(|bits| Scalar::from_bits(from, bits));
+        if let Some(initial) = initial.filter(|x| !(omits && x.to_f64().is_nan())) {
+            let wide = initial.to_f64().to_bits();
+            run = if widens {
+                run.with_initial(wide, DType::F64)
+            } else {
+                run.with_initial(initial.to_bits(), from)
+            };
         }
-        let answer_type = |column: &Column| ops[column.place].answer_type(plan.dtype());
+        let answer_type = |column: &Column| match column.widens {
+            true => DType::F64,
+            false => ops[column.place].answer_type(plan.dtype()),
+        };
         let mut numbers: Vec<Numbers> = columns
             .iter()
             .map(|column| Numbers::zeros(answer_type(column), plan.outputs()))

@@ -58,6 +58,10 @@ impl<const MAGNITUDES: bool> Fold for Ranged<MAGNITUDES> {
         elements <= few::MOST
     }
 
+    fn has_neutral(&self) -> bool {
+        true
+    }
+
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         Box::new(RangedCells::new(*self, outputs))
     }
@@ -140,9 +144,8 @@ impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
 }
 
 impl<const MAGNITUDES: bool> Cells for RangedCells<MAGNITUDES> {
-    fn neutral(&self, _: usize, to: &mut [u8]) -> bool {
+    fn neutral(&self, _: usize, to: &mut [u8]) {
         to.fill(0);
-        true
     }
 
     unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {

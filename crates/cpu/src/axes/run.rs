@@ -2,13 +2,12 @@
 
 use super::fold::{Cells, Fold, Part};
 use super::lengths::Lengths;
-use super::omit::Omit;
 use super::places::{Places, Strip};
+use super::prepare::{Preparation, Prepare};
 use super::strips::{StripTables, Strips};
 use super::turned::Turned;
 use super::walk::{Form, Segment, Walk};
 use super::words::with_word;
-use crate::isa::Isa;
 use crate::pack::Pack;
 use crate::table::Table;
 use core::alloc::Layout;
@@ -41,13 +40,14 @@ pub(super) struct Run<'a> {
     /// The first element of each view: every element that the walk leads to from here may
     /// be read for `'a`, and is aligned. There are one or two.
     pub(super) origins: [Option<*const u8>; 2],
-    /// Size and alignment of an element, which any bits make.
+    /// Size and alignment of an element, which any bits make; and of one of the second array.
     pub(super) item: Layout,
+    second: Layout,
     /// Whether the bytes between these elements may be read, too.
     pub(super) gaps: bool,
     threads: Threads,
-    /// The bits of infinity, where NaNs are left out.
-    omits: Option<(Isa, u64)>,
+    /// What is done to elements before accumulators take them in.
+    preparation: Option<Preparation>,
     /// The bytes of an element that takes part in each output, and others behind them.
     pub(super) initial: Option<[u8; 8]>,
     elements: PhantomData<&'a [u8]>,
@@ -188,8 +188,8 @@ pub(super) struct Hands {
     pub(super) missing: Vec<usize>,
     /// The same, with the outputs in C order.
     left: Vec<(usize, usize)>,
-    /// What leaves NaNs out, if they are, and how many elements of each output of the block count.
-    omit: Option<Omit>,
+    /// What prepares elements, if they are, and how many of each output of the block count.
+    prepare: Option<Prepare>,
     counts: Vec<u64>,
     /// Copies of the initial value, if there is one, for the outputs of a strip.
     pub(super) initial: Vec<u64>,
@@ -266,17 +266,18 @@ impl Run<'_> {
     pub(super) unsafe fn new(
         walk: Walk,
         origins: [Option<*const u8>; 2],
-        item: Layout,
+        [item, second]: [Layout; 2],
         gaps: bool,
         threads: Threads,
     ) -> Self {
-        let (omits, initial) = (None, None);
-        Run { walk, origins, item, gaps, threads, omits, initial, elements: PhantomData }
+        let (preparation, initial) = (None, None);
+        let elements = PhantomData;
+        Run { walk, origins, item, second, gaps, threads, preparation, initial, elements }
     }
 
-    /// The same walk without NaNs, elements of floats that have these bits of infinity.
-    pub(super) fn without_nans(self, isa: Isa, infinity: u64) -> Self {
-        Run { omits: Some((isa, infinity)), ..self }
+    /// The same walk over elements that are prepared. A second array marks those that count.
+    pub(super) fn prepared(self, preparation: Preparation) -> Self {
+        Run { preparation: Some(preparation), ..self }
     }
 
     /// The same walk with an element, by its bits, that takes part in each output.
@@ -287,8 +288,7 @@ impl Run<'_> {
     }
 
     fn hands(&self) -> Hands {
-        let omit = self.omits.map(|(isa, infinity)| Omit::new(isa, self.item.size(), infinity));
-        Hands { omit, ..Hands::default() }
+        Hands { prepare: self.preparation.map(Prepare::new), ..Hands::default() }
     }
 
     /// Writes the answers of all outputs, of each operation to its numbers.
@@ -297,10 +297,16 @@ impl Run<'_> {
     /// Those of [`Asked::otherwise`], of the first operation that has some.
     pub(super) fn answers(&self, asked: &[Asked<'_>], numbers: &mut [Numbers]) -> Result<()> {
         assert!(asked.len() == numbers.len());
-        assert!(asked.iter().flat_map(|a| a.stages).all(|fold| fold.item() == self.item));
+        let mut stages = asked.iter().flat_map(|asked| asked.stages);
+        let widens = self.preparation.is_some_and(|preparation| preparation.widens);
+        assert!(
+            stages
+                .all(|fold| widens && fold.item() == Layout::new::<f64>()
+                    || fold.item() == self.item)
+        );
         let outputs = self.walk.outputs();
         let strips = self.strips_for(asked.iter().map(|asked| &*asked.stages[0]));
-        let strips = strips.as_ref().filter(|_| self.omits.is_none());
+        let strips = strips.as_ref().filter(|_| self.preparation.is_none());
         let places = self.walk.places();
         // Strips are handed out several at a time.
         let (block, strip) = match strips {
@@ -462,7 +468,7 @@ impl Run<'_> {
     /// How many elements outputs have: all and the initial value, or those that count.
     fn lengths<'c>(&self, counts: &'c [u64]) -> Lengths<'c> {
         let all = self.len() + usize::from(self.initial.is_some());
-        self.omits.map_or(Lengths::Same(all as u64), |_| Lengths::Counts(counts))
+        self.preparation.map_or(Lengths::Same(all as u64), |_| Lengths::Counts(counts))
     }
 
     /// Elements of an output.
@@ -503,7 +509,7 @@ impl Run<'_> {
         if !cells.iter().any(|cells| cells.wants_origins()) {
             return;
         }
-        let Hands { segments, buffers: [buffer, _], .. } = hands;
+        let Hands { segments, buffers: [buffer, _], prepare, .. } = hands;
         self.walk.segments(outputs.start, outputs.end, segments);
         for segment in segments.iter() {
             let one = Taken { rows: 1, count: 1 };
@@ -511,7 +517,12 @@ impl Run<'_> {
                 self.table(0, segment.offsets[0], Form::Columns, (segment.len, one), buffer);
             for cells in cells.iter_mut().filter(|cells| cells.wants_origins()) {
                 // SAFETY: elements of the walk or copies of them.
-                unsafe { cells.origins(segment.place, table) };
+                unsafe {
+                    match prepare {
+                        Some(prepare) => prepare.origins(&mut **cells, segment.place, table),
+                        None => cells.origins(segment.place, table),
+                    }
+                }
             }
         }
     }
@@ -613,7 +624,7 @@ impl Run<'_> {
         at: usize,
         hands: &mut Hands,
     ) {
-        let Hands { buffers, omit, counts, .. } = hands;
+        let Hands { buffers, prepare, counts, .. } = hands;
         let walk = &self.walk;
         let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
         let copied = walk.copied != [false; 2] || part.rows > 1;
@@ -630,10 +641,10 @@ impl Run<'_> {
             let other =
                 self.origins[1].map(|_| self.table(1, offsets[1], form, (outputs, part), two));
             let place = segment.place + first;
-            if let (Some(omit), None) = (&mut *omit, other) {
+            if let Some(prepare) = &mut *prepare {
                 let counts = &mut counts[place..];
-                // SAFETY: as below.
-                unsafe { omit.take(cells, form, place, table, at, counts) };
+                // SAFETY: as below; marks are bytes.
+                unsafe { prepare.take(cells, (form, place, at), table, other, counts) };
                 continue;
             }
             for cells in cells.iter_mut() {
@@ -669,7 +680,7 @@ impl Run<'_> {
         };
         let origin = self.origins[array].unwrap_or(core::ptr::null());
         let from = origin.wrapping_byte_offset(offset);
-        let size = self.item.size();
+        let size = if array == 0 { self.item.size() } else { self.second.size() };
         let gaps = self.gaps;
         let to = |buffer: &'b mut Vec<u64>, len: usize| -> &'b mut [u8] {
             if buffer.len() * 8 < len {
@@ -725,7 +736,7 @@ impl Run<'_> {
         let from = outputs.start;
         let mut left = core::mem::take(&mut hands.left);
         // Those of the block: what is looked at alone is counted anew.
-        let counts = hands.omit.is_some().then(|| hands.counts.clone());
+        let counts = hands.prepare.is_some().then(|| hands.counts.clone());
         left.clear();
         hands.missing.clear();
         let (mut stages, start) = (team.start..team.cells.len(), team.start);

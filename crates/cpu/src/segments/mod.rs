@@ -249,6 +249,7 @@ impl Walk<'_> {
             kinds: job.kinds,
             start: 0,
             initial: None,
+            marks: None,
             isa: job.isa,
             threads: job.threads,
         };

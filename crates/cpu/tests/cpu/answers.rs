@@ -5,10 +5,10 @@ use crate::thorough::{cases, seed, up_to};
 use fastrand::Rng;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::layout::View;
-use warpfold_core::op::{AnyState, Kind, Op, Rules, Value};
+use warpfold_core::op::{AnyState, Kind, Op, RawRun, Rules, Value};
 use warpfold_core::{DType, NanPolicy, Scalar};
 use warpfold_cpu::isa::Isa;
-use warpfold_cpu::{Job, Outputs, Threads};
+use warpfold_cpu::{Job, Outputs, Threads, Worker};
 
 /// Data that tells answers apart which are nearly right.
 pub(crate) const PATTERNS: [&str; 15] = [
@@ -184,6 +184,38 @@ fn all_bits(outputs: &Outputs) -> Vec<u64> {
     }
 }
 
+/// The states of the marked elements of each output, one by one.
+fn states_of_marked(array: &Array, marks: &View<'_>, job: &Job<'_>) -> Vec<Vec<AnyState>> {
+    let identity = || job.kinds.iter().map(|&kind| AnyState::identity(kind, array.dtype).unwrap());
+    let kept = array.shape.iter().zip(job.reduced).filter(|(_, reduced)| !**reduced);
+    let outputs: usize = kept.map(|(n, _)| n).product();
+    let mut states: Vec<Vec<AnyState>> = (0..outputs).map(|_| identity().collect()).collect();
+    for (flat, &mark) in marks.contiguous().unwrap().iter().enumerate() {
+        let (mut rest, mut at, mut output, mut place) = (flat, array.offset as isize, 0, 0);
+        let (mut wide, mut deep) = (1, 1);
+        for (axis, &n) in array.shape.iter().enumerate().rev() {
+            let i = rest % n;
+            rest /= n;
+            at += i as isize * array.strides[axis];
+            let (index, all) =
+                if job.reduced[axis] { (&mut place, &mut deep) } else { (&mut output, &mut wide) };
+            *index += i * *all;
+            *all *= n;
+        }
+        let items = &array.bytes[at as usize..][..array.dtype.size()];
+        for (state, &kind) in states[output].iter_mut().zip(job.kinds) {
+            let mut one = Worker::new(kind, array.dtype, Isa::BASELINE).unwrap();
+            if mark == 0 {
+                one.skip(place as u64, 1);
+            } else {
+                one.absorb(RawRun { start: place as u64, items, others: &[] }).unwrap();
+            }
+            state.merge(&one.into_state()).unwrap();
+        }
+    }
+    states
+}
+
 #[test]
 fn several_operations_and_an_initial_value_are_those_of_the_states() {
     let mut random = Rng::with_seed(seed(0x5e7e_7a1));
@@ -212,18 +244,32 @@ fn several_operations_and_an_initial_value_are_those_of_the_states() {
             .map(|op| (*op, kinds.iter().position(|&kind| kind == op.kind()).unwrap()))
             .collect();
         let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error][random.usize(..5) % 3];
-        let rules = Rules::default().ddof(random.u64(..3)).nan(nan);
+        let mut rules = Rules::default().ddof(random.u64(..3)).nan(nan);
+        if dtype.is_float() && random.u32(..4) == 0 {
+            rules.out = Some([DType::F64, DType::F32][random.usize(..2)]);
+        }
         let view = array.view();
+        // Marks in C order, or the same for all.
+        let mut marks: Vec<u8> = (0..view.len()).map(|_| u8::from(random.u32(..3) > 0)).collect();
+        if random.u32(..4) == 0 {
+            marks.fill(random.u8(..2));
+        }
+        let marks = View::from_bytes(DType::Bool, &marks, &shape).unwrap();
+        let marked = random.u32(..3) == 0;
         let plain = Job {
             views: [Some(&view), None],
             reduced: &reduced,
             kinds: &kinds,
             start: 0,
             initial: None,
+            marks: None,
             isa: Isa::BASELINE,
             threads: Threads::Exactly(1),
         };
         let mut states = plain.states().unwrap();
+        if marked {
+            states = states_of_marked(&array, &marks, &plain);
+        }
         if let Some(initial) = initial {
             let bytes = initial.to_bits().to_le_bytes();
             let len: usize = shape.iter().zip(&reduced).filter(|r| *r.1).map(|r| r.0).product();
@@ -239,7 +285,9 @@ fn several_operations_and_an_initial_value_are_those_of_the_states() {
             "round {round}: {ops:?} of {dtype} {shape:?} {reduced:?} {pattern} {initial:?} {rules:?}"
         );
         for isa in Isa::available() {
-            let job = Job { initial, isa, threads: Threads::Exactly(random.usize(1..4)), ..plain };
+            let threads = Threads::Exactly(random.usize(1..4));
+            let marks = marked.then_some(&marks);
+            let job = Job { initial, marks, isa, threads, ..plain };
             match job.values(&ops, &rules) {
                 Err(error) => {
                     // Of some operation and output.
@@ -302,6 +350,7 @@ fn compare(
         kinds: &kinds,
         start: 0,
         initial: None,
+        marks: None,
         isa: Isa::BASELINE,
         threads: Threads::Exactly(1),
     };
@@ -835,6 +884,7 @@ fn products_of_integers_at_the_ends_of_64_bits() {
                         kinds: &[Op::Prod.kind()],
                         start: 0,
                         initial: None,
+                        marks: None,
                         isa,
                         threads: Threads::Exactly(1),
                     };

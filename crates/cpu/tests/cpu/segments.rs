@@ -66,7 +66,16 @@ fn alone(array: &Array, [start, len]: [usize; 2], op: Op, rules: &Rules) -> Resu
     let views = [Some(&view), (op.arity() == 2).then_some(&view)];
     let kinds = [op.kind()];
     let (isa, threads) = (Isa::BASELINE, Threads::Exactly(1));
-    let job = Job { views, reduced: &[true], kinds: &kinds, start: 0, initial: None, isa, threads };
+    let job = Job {
+        views,
+        reduced: &[true],
+        kinds: &kinds,
+        start: 0,
+        initial: None,
+        marks: None,
+        isa,
+        threads,
+    };
     job.states()?[0][0].finish(op, rules)
 }
 
@@ -268,6 +277,7 @@ fn products_of_two_arrays_may_lie_in_two_ways() {
                         kinds: &[Kind::Dot],
                         start: 0,
                         initial: None,
+                        marks: None,
                         isa: Isa::BASELINE,
                         threads: Threads::Exactly(1),
                     };
@@ -389,6 +399,7 @@ fn an_initial_value_stands_behind_the_last_element() {
                 kinds: &kinds,
                 start: 0,
                 initial: None,
+                marks: None,
                 isa,
                 threads,
             };

@@ -78,8 +78,16 @@ fn kinds(dtype: DType) -> Vec<Kind> {
 
 /// The states of every output, as bytes.
 fn states(views: [Option<&View<'_>>; 2], reduced: &[bool], kinds: &[Kind], isa: Isa) -> Vec<u8> {
-    let job =
-        Job { views, reduced, kinds, start: 3, initial: None, isa, threads: Threads::Exactly(2) };
+    let job = Job {
+        views,
+        reduced,
+        kinds,
+        start: 3,
+        initial: None,
+        marks: None,
+        isa,
+        threads: Threads::Exactly(2),
+    };
     job.states().unwrap().iter().flatten().flat_map(|state| state.to_bytes()).collect()
 }
 
@@ -95,6 +103,7 @@ fn answers(view: &View<'_>, reduced: &[bool], isa: Isa) -> Vec<u8> {
             kinds: &kinds,
             start: 0,
             initial: None,
+            marks: None,
             isa,
             threads,
         };
