@@ -96,13 +96,23 @@ mod tests {
         cell.get_or_init(|| show(find(id).unwrap()).unwrap())
     }
 
+    /// A page without the figures of a record.
+    fn unmarked(page: &str) -> String {
+        let figure =
+            |part: &str| part.split_once("<!--/-->").map_or("", |(_, after)| after).to_owned();
+        let mut parts = page.split("<!--h200 ");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |page, part| page + &figure(part))
+    }
+
     /// `warpfold ladder faults > docs/ladder/faults.md` makes it anew.
     #[test]
     fn the_page_of_faults_is_what_is_found() {
         let page = statements::page_of(|rung| Ok(shown(rung.id).to_vec())).unwrap();
         let committed = include_str!("../../../docs/ladder/faults.md");
+        // The record's figures are compared by tests/docs.rs.
         assert!(
-            page == committed,
+            unmarked(&page) == unmarked(committed),
             "docs/ladder/faults.md is not what `warpfold ladder faults` prints"
         );
         for statement in STATEMENTS {

@@ -46,7 +46,7 @@ fn drawing(rung: &Rung) -> Option<&'static Drawing> {
     Drawing::find(match rung.id {
         "neighbored" => "neighbored",
         "neighbored-compact" | "shared-strided" => "neighbored-compact",
-        "interleaved" | "block-sum" => "interleaved",
+        "interleaved" | "block-sum" | "sequential-first-add" => "interleaved",
         "shared-neighbored" => "one-element",
         "shared-first-add" => "first-add",
         "unroll2" | "unroll4" | "unroll8" | "unroll16" => "columns",
