@@ -61,6 +61,16 @@ pub fn show(rung: &Rung) -> Result<Vec<Showing>> {
     of_rung.map(|listing| listing.show().map_err(failed)).collect()
 }
 
+/// How many of the texts' listings are wrong: those that a fault is shown of, each once, and the two that run on the host.
+#[must_use]
+pub fn wrong_listings() -> usize {
+    let of_texts = LISTINGS.iter().filter(|listing| listing.text != Text::Beyond);
+    let kernels: std::collections::BTreeSet<&str> =
+        of_texts.map(|listing| listing.kernel).collect();
+    let on_host = crate::ALL.iter().filter(|rung| crate::host::is_faulty(rung.id)).count();
+    kernels.len() + on_host
+}
+
 /// Findings of one kind between the same lines of the source are one, whichever came first. The compiler makes several instructions of
 /// a line, and several copies of a loop.
 pub(crate) fn join(findings: &[Finding]) -> Vec<Finding> {

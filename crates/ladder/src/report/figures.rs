@@ -179,6 +179,8 @@ fn without_marked(line: &str) -> String {
     let mut rest = line;
     while let Some(at) = [OPEN, SAID].iter().filter_map(|open| rest.find(open)).min() {
         out += &rest[..at];
+        // Something, so that what stands before it has no unit.
+        out.push('x');
         rest = rest[at..].split_once(CLOSE).map_or("", |(_, after)| after);
     }
     out + rest
