@@ -46,7 +46,7 @@ pub fn refreshed(page: &str, all: &Gathered) -> Result<String, String> {
     Ok(out + rest)
 }
 
-/// A text without marks: figures are what was written between them.
+/// A text without marks and links: figures are what was written between marks, and of a link its words.
 #[must_use]
 pub fn bare(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -55,7 +55,18 @@ pub fn bare(text: &str) -> String {
         out += before;
         rest = mark.split_once("-->").map_or("", |(_, after)| after);
     }
-    out + rest
+    out += rest;
+    while let Some((before, words, after)) = link(&out) {
+        out = format!("{before}{words}{after}");
+    }
+    out
+}
+
+/// What stands before the first link of a text, its words, and what stands behind it.
+fn link(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, behind) = text.split_once("](")?;
+    let (before, words) = before.rsplit_once('[')?;
+    Some((before, words, behind.split_once(')')?.1))
 }
 
 fn figure(asked: &str, all: &Gathered, ladders: &[Group<'_>]) -> Option<String> {
@@ -244,6 +255,7 @@ mod tests {
             assert!(refreshed(&page, &all).is_err_and(|what| what.contains(wrong)), "{wrong}");
         }
         assert!(refreshed("<!--h200 gbps unroll8-->3", &all).is_err());
+        assert_eq!(bare("as [the machine](machine.md) has it"), "as the machine has it");
         assert_eq!(bare("a <!--h200 gbps x-->3<!--/--> GB/s"), "a 3 GB/s");
     }
 

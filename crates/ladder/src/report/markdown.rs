@@ -217,7 +217,8 @@ mod tests {
             text.contains("| unroll16 | - | 25.0 | 2000 | - | - | - | - | - | - |\n"),
             "{text}"
         );
-        assert!(!text.contains("| unroll8 | - | "), "{text}");
+        // One that was not profiled is in the first table alone.
+        assert_eq!(text.matches("| unroll8 |").count(), 1, "{text}");
         assert!(!page(&format!("[{row}]")).contains("counted"));
     }
 }

@@ -40,7 +40,9 @@ pub fn html(all: &Gathered) -> String {
     let timed = all.rungs.iter().any(|row| row.seconds().is_some())
         || all.trials.iter().any(|trial| trial.machine.is_some());
     page.headline(ladders);
-    page.body += &introduction(timed);
+    if ladders.is_empty() {
+        page.body += &introduction(timed);
+    }
     if !ladders.is_empty() {
         sections.extend([
             ("speed", if timed { "Speed" } else { "Instructions" }),
@@ -53,7 +55,7 @@ pub fn html(all: &Gathered) -> String {
         page.speed(ladders, timed);
         page.rungs(ladders);
         page.faults();
-        page.steps(&ladders[0]);
+        page.steps(&ladders[0], timed);
         page.expected(&ladders[0]);
         page.sweeps(all);
         if ladders.iter().any(|group| CLAIMS.iter().any(|claim| claim.ours(group).is_some())) {
@@ -264,8 +266,9 @@ impl Page {
     }
 
     /// The table of all steps, and each of them.
-    fn steps(&mut self, group: &Group<'_>) {
+    fn steps(&mut self, group: &Group<'_>, timed: bool) {
         self.begin("steps", "Step by step");
+        self.body += &introduction(timed);
         let _ = writeln!(
             self.body,
             "<p>{}, each rung beside the one that it is compared with.</p>",
@@ -332,7 +335,7 @@ impl Page {
         );
         self.begin_table(
             "What the texts get wrong",
-            "",
+            "prose",
             &["from", "the text", "when it is run", "why", "instead"],
         );
         for statement in STATEMENTS {
@@ -355,11 +358,11 @@ impl Page {
     }
 
     /// A table up to its first row.
-    fn begin_table(&mut self, label: &str, id: &str, names: &[&str]) {
-        let id = if id.is_empty() { String::new() } else { format!(" id=\"{id}\"") };
+    fn begin_table(&mut self, label: &str, class: &str, names: &[&str]) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let _ = write!(
             self.body,
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table{id}><thead><tr>",
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table{class}><thead><tr>",
             escaped(label)
         );
         for name in names {
@@ -515,7 +518,7 @@ impl Page {
         );
         self.begin_table(
             "Expected and measured",
-            "",
+            "prose",
             &["rung", "verdict", "why", "changed", "expected"],
         );
         for row in &group.rows {

@@ -556,7 +556,7 @@ mod tests {
         // A short bar, and one that goes beyond the limit.
         assert_eq!(label(100.0, 8.0, "4461", Some(120.0)), (125.0, "value"));
         assert_eq!(label(100.0, 310.0, "4461", Some(400.0)), (415.0, "value"));
-        assert_eq!(label(100.0, 305.0, "4461", Some(404.0)), (409.0, "value"));
+        assert_eq!(label(100.0, 305.0, "4461", Some(404.0)), (410.0, "value"));
         assert_eq!(label(100.0, 305.0, "4461", None), (410.0, "value"));
     }
 
