@@ -174,8 +174,8 @@ pub fn unmarked(page: &str) -> Vec<String> {
                 unit == "%" || !rest.starts_with(|c: char| c.is_alphanumeric())
             };
             let is_unit =
-                |name: &&str| unit.strip_prefix(*name).is_some_and(|rest| ends(name, rest));
-            if UNITS.iter().any(|name| is_unit(&name)) {
+                |name: &&str| unit.strip_prefix(name).is_some_and(|rest| ends(name, rest));
+            if UNITS.iter().any(|name| is_unit(name)) {
                 found.push(line.trim().into());
                 break;
             }
