@@ -348,8 +348,9 @@ fn reports_are_made_of_what_was_saved() {
     );
     assert_says(&dir.prints("ladder report all.json"), &["simulated device", "warp instructions"]);
     // Figures of a page: those that the record has, and no page is written where it has not.
-    dir.write("rung.json", r#"{"warpfold": "1", "rungs": [{"rung": "unroll8", "dtype": "f32", "op": "sum", "n": 268435459, "block": 256, "median": 3e-4, "gbps": 3543.2}]}"#);
-    dir.write("notes.md", "it takes <!--h200 gbps unroll8-->?<!--/--> GB/s");
+    std::fs::write(dir.path("rung.json"), r#"{"warpfold": "1", "rungs": [{"rung": "unroll8", "dtype": "f32", "op": "sum", "n": 268435459, "block": 256, "median": 3e-4, "gbps": 3543.2}]}"#).unwrap();
+    std::fs::write(dir.path("notes.md"), "it takes <!--h200 gbps unroll8-->?<!--/--> GB/s")
+        .unwrap();
     dir.run("ladder report rung.json --figures notes.md").success();
     let notes = || std::fs::read_to_string(dir.path("notes.md")).unwrap();
     assert_eq!(notes(), "it takes <!--h200 gbps unroll8-->3543<!--/--> GB/s");

@@ -175,7 +175,7 @@ pub fn unmarked(page: &str) -> Vec<String> {
             };
             let is_unit =
                 |name: &&str| unit.strip_prefix(name).is_some_and(|rest| ends(name, rest));
-            if UNITS.iter().any(|name| is_unit(name)) {
+            if UNITS.into_iter().any(is_unit) {
                 found.push(line.trim().into());
                 break;
             }
