@@ -173,8 +173,7 @@ pub fn unmarked(page: &str) -> Vec<String> {
             let ends = |unit: &str, rest: &str| {
                 unit == "%" || !rest.starts_with(|c: char| c.is_alphanumeric())
             };
-            let is_unit =
-                |name: &&str| unit.strip_prefix(name).is_some_and(|rest| ends(name, rest));
+            let is_unit = |name: &str| unit.strip_prefix(name).is_some_and(|rest| ends(name, rest));
             if UNITS.into_iter().any(is_unit) {
                 found.push(line.trim().into());
                 break;
