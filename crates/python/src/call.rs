@@ -15,7 +15,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
-use warpfold::{Answer, DType, Error, NanPolicy, Op, Reduction, Scalar, bf16, f16};
+use warpfold::{Answer, DType, Error, NanPolicy, Op, Reduction, Scalar, View, bf16, f16};
 
 /// The answers to some operations on an object, in their order.
 ///
@@ -137,8 +137,42 @@ fn of_dense(
         }
         None => (Vec::new(), array.dtype),
     };
-    gather::answer(py, question, array, &Chosen { mask: mask.as_ref(), initial, dtype })
+    let mask = mask.as_ref();
+    let engine = dtype == array.dtype && !ops.iter().any(|op| op.kind().has_positions());
+    let (takes, first) = (ops.iter().all(|op| TAKERS.contains(op)), initial.first().copied());
+    if engine && (takes || first.is_none()) {
+        let question = first.map_or_else(|| question.clone(), |x| with_initial(question, x));
+        return match mask {
+            None => run::run(py, &question, [Some(&array.view()), None]),
+            Some(mask) => {
+                let strides = mask
+                    .broadcast(&array.shape)
+                    .ok_or_else(|| gather::misfit(mask, &array.shape))?;
+                // SAFETY: the mask was broadcast to the array's shape: every index leads to one of
+                // its elements, which are borrowed for as long.
+                let marks = unsafe {
+                    View::from_raw(DType::Bool, mask.origin(), &array.shape, &strides)
+                };
+                run::marked(py, &question, &array.view(), &marks)
+            }
+        };
+    }
+    gather::answer(py, question, array, &Chosen { mask, initial, dtype })
 }
+
+/// The question with an element as its initial value.
+fn with_initial(question: &Reduction, element: Scalar) -> Reduction {
+    let question = question.clone();
+    match element {
+        Scalar::Bool(x) => question.initial(x),
+        Scalar::Int(x, _) => question.initial(x),
+        Scalar::UInt(x, _) => question.initial(x),
+        float => question.initial(float.to_f64()),
+    }
+}
+
+/// Operations that reductions take an initial value for.
+const TAKERS: [Op; 7] = [Op::Sum, Op::Prod, Op::Min, Op::Max, Op::MinMax, Op::Range, Op::NormInf];
 
 /// `initial`, and the type of elements that it is one of: totals of integers begin with any integer
 /// of their answers' type.
