@@ -36,7 +36,23 @@ struct ColumnSquares {
         else
             wides.sum.deposit(negative, magnitude, Lane::unit(l, place));
     }
-    static __device__ __forceinline__ void absorb(Wides &wides, Bits bits) { wides.absorb(bits); }
+    template <bool TOGETHER>
+    static __device__ __forceinline__ void absorb(Wides &wides, const ColumnPart<T> &part)
+    {
+        const auto square = [&](Bits bits) { absorb_product<T>(wides.squares, bits, bits); };
+        if constexpr (SPREAD)
+            absorb_part<T, false, TOGETHER>(wides.sum, part, [&](Bits bits) { ::absorb<T>(wides.sum, bits); });
+        if constexpr (sizeof(Bits) < 8) {
+            absorb_part<T, true, TOGETHER>(wides.squares, part, square);
+        } else {
+            part.each([&](const Bits (&some)[BATCH]) {
+#pragma unroll 1
+                for (u32 k = 0; k < BATCH; ++k)
+                    square(some[k]);
+            });
+        }
+    }
+    static __device__ __forceinline__ bool is_nan(Wides &wides) { return wides.squares.has(Squares::NOT_A_NUMBER); }
     static __device__ __forceinline__ u64 entry(const Wides &wides, int i, u64 n)
     {
         return i < Sum::WORDS ? wides.sum.entry(i, n) : wides.squares.entry(i - Sum::WORDS, n);
@@ -85,7 +101,11 @@ struct ColumnSquares {
             place = place_above(part.top());
             Lane lane;
             lane.open(place);
-            part.each([&](Bits bits) { lane.add(bits); });
+            part.each([&](const Bits (&some)[BATCH]) {
+#pragma unroll
+                for (u32 k = 0; k < BATCH; ++k)
+                    lane.add(some[k]);
+            });
             lane.totals(place, total);
             return lane.holds(place);
         }

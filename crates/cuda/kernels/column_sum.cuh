@@ -30,7 +30,12 @@ struct ColumnSums {
     {
         wide.deposit(total < 0, total < 0 ? -u64(total) : u64(total), place - Levels::STEP * int(l));
     }
-    static __device__ __forceinline__ void absorb(Wides &wide, Bits bits) { ::absorb<T>(wide, bits); }
+    template <bool TOGETHER>
+    static __device__ __forceinline__ void absorb(Wides &wide, const ColumnPart<T> &part)
+    {
+        absorb_part<T, false, TOGETHER>(wide, part, [&](Bits bits) { ::absorb<T>(wide, bits); });
+    }
+    static __device__ __forceinline__ bool is_nan(Wides &wide) { return wide.has(Wides::NOT_A_NUMBER); }
     static __device__ __forceinline__ u64 entry(const Wides &wide, int i, u64 n) { return wide.entry(i, n); }
     template <class Word>
     static __device__ __forceinline__ Bits answer(Word word, u32 ask, u64 n)
@@ -46,7 +51,11 @@ struct ColumnSums {
         {
             Levels levels(place_above(part.top()));
             auto drift = levels.open();
-            part.each([&](Bits bits) { levels.add(drift, Element<T>::value(bits)); });
+            part.each([&](const Bits (&some)[BATCH]) {
+#pragma unroll
+                for (u32 k = 0; k < BATCH; ++k)
+                    levels.add(drift, Element<T>::value(some[k]));
+            });
             levels.commit(drift);
             place = levels.first;
 #pragma unroll
@@ -78,6 +87,8 @@ struct SumColumns {
     int place[Own::PLACES]; // of f64's windows, as they were committed last
     bool fresh = true;      // whether the window has no place yet
     u32 spilled = 0;        // as `spill` says
+    // Of the shorter types, columns that have NaNs, positive and negative infinities: a byte of bits for each.
+    u32 special = 0;
 
     __device__ __forceinline__ SumColumns(const ColumnTable *shared_table, bool single, Bits mask)
         : shared_table(shared_table), mask(mask), alone(!LONG && single)
@@ -131,6 +142,18 @@ struct SumColumns {
         }
     }
 
+    // Columns with something that is not finite: what else they have does not count.
+    __device__ __forceinline__ u32 marked() const { return (special | special >> 8 | special >> 16) & 0xff; }
+    __device__ __forceinline__ void mark(u32 i)
+    {
+        const f64 sum = lane[i].sum;
+        special |= 1u << (i + (sum != sum ? 0 : sum > 0.0 ? 8 : 16));
+    }
+    __device__ __forceinline__ Specials<T> specials(u32 i) const
+    {
+        return {(special >> i & 1) != 0, (special >> i & 0x100) != 0, (special >> i & 0x10000) != 0};
+    }
+
     __device__ __forceinline__ void close(u32 done, u32 rows)
     {
         if (alone)
@@ -148,8 +171,13 @@ struct SumColumns {
                 own().commit(i, levels.total);
             } else {
                 failed |= 1u << i;
+                if constexpr (!LONG) {
+                    if (is_special(lane[i].sum))
+                        mark(i);
+                }
             }
         }
+        failed &= ~marked();
         if (failed != 0)
             spilled |= spill<Form>(shared_table, failed, done, rows, mask);
 #pragma unroll
@@ -160,7 +188,23 @@ struct SumColumns {
         }
     }
 
-    __device__ __forceinline__ void hand_over(typename Form::Wides *) const {}
+    __device__ __forceinline__ void hand_over(typename Form::Wides *wides)
+    {
+        using Wides = typename Form::Wides;
+        if (special == 0)
+            return;
+#pragma unroll 1
+        for (u32 i = 0; i < COLUMNS; ++i) {
+            const Specials<T> its = specials(i);
+            if (its.nan)
+                wides[i].count(Wides::NOT_A_NUMBER);
+            if (its.positive)
+                wides[i].count(Wides::POSITIVE);
+            if (its.negative)
+                wides[i].count(Wides::NEGATIVE);
+        }
+        spilled |= marked();
+    }
     static __device__ __forceinline__ bool is_ready(u64) { return true; }
 
     // NaNs and infinities make a plain sum one, and finite elements do not.
@@ -186,6 +230,8 @@ struct SumColumns {
                 return narrow<T>(ask == MEAN ? quotient(sum, n) : sum);
             }
         }
+        if ((marked() >> i & 1) != 0)
+            return specials(i).bits();
         i64 total[Own::LEVELS];
 #pragma unroll
         for (u32 l = 0; l < Own::LEVELS; ++l)

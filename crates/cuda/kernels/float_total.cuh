@@ -98,10 +98,8 @@ struct FloatTotal : Moving<FloatTotalOf<T>> {
             const Specials<T> specials = {(this->trouble & HAS_NAN) != 0, (this->trouble & HAS_POSITIVE) != 0, (this->trouble & HAS_NEGATIVE) != 0};
             answer = specials.bits();
         } else {
-            u32 digit[Integer::DIGITS];
-            this->total.digits(digit);
-            const auto limb = [&](int i) { return i + 1 < Integer::DIGITS ? i64(digit[i]) : i64(i32(digit[i])); };
-            answer = float_answer<T>(Truncated::of_limbs(Integer::DIGITS, this->first - Window::STEP * (LEVELS - 1), limb), asked.ask, asked.n);
+            const int unit = this->first - Window::STEP * (LEVELS - 1);
+            answer = float_answer<T>(of_fixed_point(this->total, unit), asked.ask, asked.n);
         }
         static_cast<Bits *>(out)[place] = answer;
     }
