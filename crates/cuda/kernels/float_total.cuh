@@ -94,12 +94,13 @@ struct FloatTotal : Moving<FloatTotalOf<T>> {
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
     {
         Bits answer;
+        const u64 n = asked.n - this->missing;
         if (this->is_special()) {
             const Specials<T> specials = {(this->trouble & HAS_NAN) != 0, (this->trouble & HAS_POSITIVE) != 0, (this->trouble & HAS_NEGATIVE) != 0};
             answer = specials.bits();
         } else {
             const int unit = this->first - Window::STEP * (LEVELS - 1);
-            answer = float_answer<T>(of_fixed_point(this->total, unit), asked.ask, asked.n);
+            answer = n == 0 && asked.ask == MEAN ? NOT_A_NUMBER<T> : float_answer<T>(of_fixed_point(this->total, unit), asked.ask, n);
         }
         static_cast<Bits *>(out)[place] = answer;
     }
