@@ -21,6 +21,7 @@ struct ColumnSquares {
     using Sum = typename Wides::Sum;
     using Squares = typename Wides::Squares;
     static constexpr u32 LEVELS = Lane::LEVELS;
+    static constexpr bool IS_WHOLE = false;
     // A window of bf16 has room for most scales side by side.
     static constexpr u32 PLACES = sizeof(Bits) >= 4 ? ITEMS<T> : 1;
     static constexpr u32 WORDS = Sum::WORDS + Squares::WORDS;
@@ -39,20 +40,14 @@ struct ColumnSquares {
     template <bool TOGETHER>
     static __device__ __forceinline__ void absorb(Wides &wides, const ColumnPart<T> &part)
     {
-        const auto square = [&](Bits bits) { absorb_product<T>(wides.squares, bits, bits); };
-        if constexpr (SPREAD)
-            absorb_part<T, false, TOGETHER>(wides.sum, part, [&](Bits bits) { ::absorb<T>(wides.sum, bits); });
-        if constexpr (sizeof(Bits) < 8) {
-            absorb_part<T, true, TOGETHER>(wides.squares, part, square);
+        if constexpr (TOGETHER && sizeof(Bits) < 8) {
+            if constexpr (SPREAD)
+                absorb_together<T, false>(wides.sum, part, [&](Bits bits) { ::absorb<T>(wides.sum, bits); });
+            absorb_together<T, true>(wides.squares, part, [&](Bits bits) { absorb_product<T>(wides.squares, bits, bits); });
         } else {
-            part.each([&](const Bits (&some)[BATCH]) {
-#pragma unroll 1
-                for (u32 k = 0; k < BATCH; ++k)
-                    square(some[k]);
-            });
+            absorb_alone(part, [&](Bits bits) { wides.absorb(bits); });
         }
     }
-    static __device__ __forceinline__ bool is_nan(Wides &wides) { return wides.squares.has(Squares::NOT_A_NUMBER); }
     static __device__ __forceinline__ u64 entry(const Wides &wides, int i, u64 n)
     {
         return i < Sum::WORDS ? wides.sum.entry(i, n) : wides.squares.entry(i - Sum::WORDS, n);

@@ -1,9 +1,9 @@
 // Exact totals of columns of floats, of which windows hold a chunk of rows at a time.
 //
-// A chunk that its window holds is committed to integers of the thread, in units that the window's place says. One that is not certified
-// goes, by a window for whatever is finite (whole_window.cuh), into the column's superaccumulators in shared memory: in a tall table, which
-// has them for each column of the tile. In a short one the column is given up, and its warp does it again in the end, in superaccumulators
-// that it has for one strip.
+// A chunk that its window holds is committed to integers of the thread, in units that the window's place says. Where there is room for the
+// integers of a window for whatever is finite (whole_window.cuh), every chunk is: its form is whole. Elsewhere one that is not certified
+// goes, element by element, into the column's superaccumulators in shared memory: in a tall table, which has them for each column of the
+// tile. In a short one the column is given up, and its warp does it again in the end, in superaccumulators that it has for one strip.
 //
 // Windows' totals are in shared memory too, so that registers are left for loads.
 //
@@ -14,8 +14,8 @@
 //     PLACES                        windows of a thread: one for each column, or one that all share
 //     initial(), place_above(top)   where windows are at first, and with room for more than elements below 2^top
 //     deposit(wides, l, total, p)   adds a window's total to superaccumulators
+//     IS_WHOLE                      whether windows hold whatever is finite
 //     absorb<TOGETHER>(wides, part) adds a part of a column: a thread alone, or all lanes of a warp
-//     is_nan(wides)                 whether they have seen a NaN, beside which nothing counts
 //     WORDS, entry(wides, i, n)     their vector form, of n elements
 //     answer(word, ask, n)          what is asked of a vector form
 //     Chunk                         a window that is made for a chunk, if each column has its own: `fits(part)`, its place, totals
@@ -45,9 +45,10 @@ struct ColumnPart {
             Bits some[BATCH];
 #pragma unroll
             for (u32 k = 0; k < BATCH; ++k) {
-                some[k] = 0;
-                if (done + k < rows)
-                    some[k] = *reinterpret_cast<const Bits *>(data + row_offset(first + u64(done + k) * step, inner, stride, jump)) & mask;
+                // No branch uses what it loads, so that all loads are under way together.
+                const u32 row = min(done + k, rows - 1);
+                const Bits bits = *reinterpret_cast<const Bits *>(data + row_offset(first + u64(row) * step, inner, stride, jump));
+                some[k] = done + k < rows ? Bits(bits & mask) : Bits(0);
             }
             take(some);
         }
@@ -67,20 +68,18 @@ struct ColumnPart {
     }
 };
 
-// Adds the finite elements of a part, or their squares, to a superaccumulator; `others` takes, one by one, those that are not finite, and
-// of f64 those that are too far apart. A thread does it alone, or all lanes of a warp, each with a part of its own.
-template <class T, bool SQUARED, bool TOGETHER, class Sums, class Others>
-__device__ __forceinline__ void absorb_part(Sums &wide, const ColumnPart<T> &part, Others others)
+// Adds the finite elements of the parts that a warp's lanes have, or their squares, to a superaccumulator; `others` takes, one by one, those
+// that are not finite, and of f64 those that are too far apart. All lanes call it.
+template <class T, bool SQUARED, class Sums, class Others>
+__device__ __forceinline__ void absorb_together(Sums &wide, const ColumnPart<T> &part, Others others)
 {
     using Format = Element<T>;
     using Whole = WholeSum<T, SQUARED>;
     int top = 0;
     if constexpr (Whole::LONG) {
         top = part.top();
-        if constexpr (TOGETHER) {
-            for (u32 d = 16; d > 0; d /= 2)
-                top = max(top, __shfl_xor_sync(ALL_LANES, top, d));
-        }
+        for (u32 d = 16; d > 0; d /= 2)
+            top = max(top, __shfl_xor_sync(ALL_LANES, top, d));
     }
     Whole sum(top);
     part.each([&](const typename Format::Bits (&some)[BATCH]) {
@@ -96,10 +95,18 @@ __device__ __forceinline__ void absorb_part(Sums &wide, const ColumnPart<T> &par
             if (!held || !Format::is_finite(some[k]))
                 others(some[k]);
     });
-    if constexpr (TOGETHER)
-        sum.window.flush(wide);
-    else
-        sum.deposit(wide);
+    sum.window.flush(wide);
+}
+
+// Adds a part's elements one by one.
+template <class T, class One>
+__device__ __forceinline__ void absorb_alone(const ColumnPart<T> &part, One one)
+{
+    part.each([&](const typename Element<T>::Bits (&some)[BATCH]) {
+#pragma unroll 1
+        for (u32 k = 0; k < BATCH; ++k)
+            one(some[k]);
+    });
 }
 
 // What a thread has committed: for each column and level a total, and for each place of a window its upper level's unit.
@@ -227,12 +234,14 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
     for (u32 i = 0; i < Own::COLUMNS; ++i) {
         if ((failed >> i & 1) == 0)
             continue;
-        if (table.is_tall() && Form::is_nan(wides[i])) {
-            spilled |= 1u << i;
-            continue;
-        }
         const char *data = strip.data + i * sizeof(mask);
         const ColumnPart<T> part = {data, table.stride, table.jump, strip.first + u64(done) * strip.step, table.inner, strip.step, rows, mask};
+        if constexpr (Form::IS_WHOLE) {
+            WholeSum<T> sum(0);
+            part.each([&](const typename Element<T>::Bits (&some)[BATCH]) { sum.take(some); });
+            own.commit(i, sum.window.total);
+            continue;
+        }
         const bool can_move = table.is_tall() || own.is_empty(i);
         if constexpr (OWN_WINDOWS) {
             typename Form::Chunk chunk;
@@ -254,7 +263,7 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
         }
     }
     // Upwards only, so that columns of different scales do not move it to and fro.
-    if (!OWN_WINDOWS && table.is_tall() && place != own.place(0)) {
+    if (!Form::IS_WHOLE && !OWN_WINDOWS && table.is_tall() && place != own.place(0)) {
 #pragma unroll 1
         for (u32 i = 0; i < Own::COLUMNS; ++i) {
             if (!own.is_empty(i)) {

@@ -65,15 +65,4 @@ struct WholeSum {
         }
         return all;
     }
-
-    // Moves one thread's totals to a superaccumulator; `window.flush` is for all lanes of a warp.
-    __device__ __forceinline__ void deposit(Wide<Format> &wide) const
-    {
-#pragma unroll
-        for (int l = 0; l < LEVELS; ++l) {
-            const i64 some = window.total[l];
-            if (some != 0)
-                wide.deposit(some < 0, some < 0 ? -u64(some) : u64(some), window.unit(l));
-        }
-    }
 };

@@ -31,8 +31,6 @@ struct Wide {
     }
 
     __device__ __forceinline__ void count(Special special) { atomicAdd(&specials[special], 1u); }
-    // Whether it has been counted, while others may count.
-    __device__ __forceinline__ bool has(Special special) { return atomicOr(&specials[special], 0u) != 0; }
 
     // Adds (-1)^negative * magnitude * 2^exponent, a multiple of the format's last bit.
     __device__ __forceinline__ void deposit(bool negative, u64 magnitude, int exponent)
