@@ -182,19 +182,21 @@ impl Partial {
         this.borrow_mut().merge_state(this.py(), &other.borrow())
     }
 
-    fn __add__(&self, py: Python<'_>, other: PyRef<'_, Partial>) -> PyResult<Partial> {
+    fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let py = other.py();
         let mut sum = self.copy();
-        sum.merge_state(py, &other)?;
-        Ok(sum)
+        match (other.cast::<Partial>(), index(other)) {
+            (Ok(other), _) => sum.merge_state(py, &other.borrow())?,
+            // What sums of arrays of objects begin with, or have where nothing is.
+            (_, Some(0)) => {}
+            _ => return Ok(py.NotImplemented()),
+        }
+        Ok(Bound::new(py, sum)?.into_any().unbind())
     }
 
     /// Python's ``sum`` begins with 0.
     fn __radd__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let py = other.py();
-        match index(other) {
-            Some(0) => Ok(Bound::new(py, self.copy())?.into_any().unbind()),
-            _ => Ok(py.NotImplemented()),
-        }
+        self.__add__(other)
     }
 
     fn __iadd__(&mut self, py: Python<'_>, other: PyRef<'_, Partial>) -> PyResult<()> {
