@@ -55,7 +55,7 @@ def allreduce(partial: _P, comm: Any = None) -> _P:
     if like is None:
         return partial.empty()
     # A rank that has absorbed nothing learns from the others of which type nothing is.
-    mine = like if partial.dtype is None else partial
+    mine: Any = like if partial.dtype is None else partial
     vector = bytearray(memoryview(mine.to_vector()).cast("B"))
     comm.Allreduce(MPI.IN_PLACE, [vector, MPI.INT64_T], op=MPI.SUM)
     return like.from_vector(memoryview(vector).cast("q"))  # type: ignore[no-any-return]
@@ -69,8 +69,8 @@ def _question(partial: Any, rank: int) -> Any:
         single, *rules = partial.empty().__reduce__()[2][:4]
         return rank, (__version__, partial.ops, single, rules), like, like is None or partial.to_vector() is not None
     if isinstance(partial, GroupPartial):
-        single, rules = partial.__reduce__()[2][:2]
-        return rank, (__version__, partial.ops, single, rules, "by key"), None, False
+        single, grouping = partial.__reduce__()[2][:2]
+        return rank, (__version__, partial.ops, single, grouping, "by key"), None, False
     return TypeError(f"rank {rank} gives an object of type {type(partial).__name__}\nhint: allreduce takes a Partial or a GroupPartial on every rank")
 
 
