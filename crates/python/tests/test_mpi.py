@@ -116,13 +116,13 @@ def test_messages_have_the_sizes_that_are_told(mpirun):
             def allreduce(self, *words):
                 return comm.allreduce(*words)
             def Allreduce(self, ours, theirs, op):
-                self.sizes.append(len(theirs[0]))
+                self.sizes.append(memoryview(theirs[0]).nbytes)
                 comm.Allreduce(ours, theirs, op=op)
         for numbers in [x, x.astype("float32")]:
             part = wf.Partial("sum")
             part.absorb(numbers[rank::size])
             assert wf.mpi.allreduce(part, Counting()).finish() == wf.sum(numbers)
-        assert Counting.sizes == [400, 96], Counting.sizes
+        assert Counting.sizes == [16, 400, 16, 96], Counting.sizes
         """,
     )
 
