@@ -473,7 +473,6 @@ impl Partial {
     ///
     /// # Errors
     /// [`Error::DamagedState`] for integers that are no such sum.
-    #[expect(clippy::wrong_self_convention, reason = "the partial says what is asked")]
     pub fn from_vector(&self, vector: &[i64]) -> Result<Partial> {
         let damaged = || Error::DamagedState { why: "its vector has another length".into() };
         let (missing, mut rest) = vector.split_first().ok_or_else(damaged)?;
