@@ -277,6 +277,7 @@ impl Partial {
     /// Raises:
     ///     TypeError: something else than int64 in one axis.
     ///     ValueError: no such vector; nothing was absorbed, so that the type is not known.
+    #[expect(clippy::wrong_self_convention, reason = "the partial says what is asked")]
     fn from_vector(&self, vector: &Bound<'_, PyAny>) -> PyResult<Partial> {
         let state = self.state.as_ref().ok_or_else(nothing)?;
         let imported = import(vector)?;
