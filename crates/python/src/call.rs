@@ -14,7 +14,8 @@ use crate::{buffer, complex, cuda, files, quick, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use warpfold::{PyBool, PyDict, PyString};
+use pyo3::types::{PyBool, PyDict, PyString};
+use warpfold::{Answer, DType, Error, NanPolicy, Op, Reduction, Scalar, View, bf16, f16};
 
 /// The answers to some operations on an object, in their order.
 ///
