@@ -365,10 +365,13 @@ impl Job<'_> {
         if self.marks.is_some() {
             let mut workers = self.workers(dtype)?;
             plan.for_each_marked(output, |start, marked, items| {
-                workers.iter_mut().try_for_each(|worker| match marked {
-                    true => worker.absorb(RawRun { start, items, others: &[] }),
-                    false => Ok(worker.skip(start, (items.len() / dtype.size()) as u64)),
-                })
+                if marked {
+                    let run = RawRun { start, items, others: &[] };
+                    return workers.iter_mut().try_for_each(|worker| worker.absorb(run));
+                }
+                let len = (items.len() / dtype.size()) as u64;
+                workers.iter_mut().for_each(|worker| worker.skip(start, len));
+                Ok(())
             })?;
             self.add_initial(plan, dtype, &mut workers)?;
             return Ok(workers.into_iter().map(Worker::into_state).collect());

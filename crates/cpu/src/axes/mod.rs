@@ -166,7 +166,8 @@ impl Question<'_> {
         };
         // Nobody follows who leads, nor under omission those whose neutral element is another.
         let leads = columns[leader].place == one.place;
-        (!leads && !(one.omits && end(op(one)))).then_some((leader, part))
+        let alone = leads || one.omits && end(op(one));
+        (!alone).then_some((leader, part))
     }
 
     /// The answers to operations that walk alike; `None` if the elements are not aligned.

@@ -572,7 +572,11 @@ impl Run<'_> {
         // Whole rows follow each other, also by their positions.
         let joined = if inner_range.len() == walk.reduced[inner].0 { walk.joined } else { 1 };
         let empty = inner_range.is_empty() || (0..inner).any(|axis| range(axis).is_empty());
-        'walk: while !empty {
+        if empty {
+            hands.segments = segments;
+            return;
+        }
+        'walk: loop {
             let (mut offset, mut place) = ([0isize; 2], 0usize);
             for (&i, &(len, strides)) in index.iter().zip(&walk.reduced) {
                 move_by(&mut offset, i, strides);

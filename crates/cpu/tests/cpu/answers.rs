@@ -218,7 +218,7 @@ fn states_of_marked(array: &Array, marks: &View<'_>, job: &Job<'_>) -> Vec<Vec<A
 
 #[test]
 fn several_operations_and_an_initial_value_are_those_of_the_states() {
-    let mut random = Rng::with_seed(seed(0x5e7e_7a1));
+    let mut random = Rng::with_seed(seed(0x5e7e_7a15));
     let takers = [Op::Sum, Op::Prod, Op::Min, Op::Max, Op::MinMax, Op::Range, Op::NormInf];
     for round in 0..cases() as usize {
         let dtype = DType::ALL[round % DType::ALL.len()];

@@ -115,15 +115,18 @@ impl Discarded {
             let reader = fault.other.filter(|_| !loads).map_or(fault.place, |other| other.place);
             block.is_none_or(|block| block == reader.block)
         };
-        // The races of a load have one reader.
-        let ended = |_: &u32, waiting: &mut Vec<Waiting>| {
-            waiting.first().is_none_or(|waiting| ended(&waiting.fault))
-        };
-        for (_, waiting) in self.waiting.extract_if(.., ended) {
-            self.waits -= waiting.len();
-            for Waiting { fault, .. } in waiting {
-                report(Fault { kind: Kind::DiscardedRead, missing: None, ..fault });
+        let mut settled = Vec::new();
+        self.waiting.retain(|_, waiting| {
+            // The races of a load have one reader.
+            let over = waiting.first().is_none_or(|waiting| ended(&waiting.fault));
+            if over {
+                settled.append(waiting);
             }
+            !over
+        });
+        self.waits -= settled.len();
+        for Waiting { fault, .. } in settled {
+            report(Fault { kind: Kind::DiscardedRead, missing: None, ..fault });
         }
     }
 
