@@ -121,7 +121,10 @@ mod tests {
         let page = statements::page_of(|rung| Ok(shown(rung.id).to_vec())).unwrap();
         let path =
             std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ladder/faults.md");
-        let committed = &std::fs::read_to_string(path).unwrap();
+        // A package is without pages, and has `docs` nowhere.
+        let Ok(committed) = &std::fs::read_to_string(&path) else {
+            return assert!(path.ancestors().nth(2).is_none_or(|docs| !docs.exists()));
+        };
         // The record's figures are compared by tests/docs.rs.
         assert!(
             unmarked(&page) == unmarked(committed),
