@@ -40,9 +40,14 @@ impl<'a> Plan<'a> {
         if let Some(second) = second {
             first.check_pair(second)?;
         }
+        Plan::of(first, second, reduced).map(Some)
+    }
+
+    /// The plan for a view, and another one of the same shape, if there is one.
+    fn of(first: &View<'a>, second: Option<&View<'a>>, reduced: &[bool]) -> Result<Plan<'a>> {
         let strides = [first.strides(), second.map_or(&[][..], View::strides)];
         let Split { kept, reduced, outputs } = Split::new(first.shape(), strides, reduced)?;
-        Ok(Some(Plan {
+        Ok(Plan {
             source: Source::new(
                 first.dtype(),
                 first.origin(),
@@ -55,7 +60,7 @@ impl<'a> Plan<'a> {
             kept,
             reduced,
             views: PhantomData,
-        }))
+        })
     }
 
     /// The plan for some of the elements of a view: `marks` has a truth value for each.
@@ -70,18 +75,7 @@ impl<'a> Plan<'a> {
             let (left, right) = (view.shape().to_vec(), marks.shape().to_vec());
             return Err(Error::ShapeMismatch { left, right });
         }
-        let strides = [view.strides(), marks.strides()];
-        let Split { kept, reduced, outputs } = Split::new(view.shape(), strides, reduced)?;
-        let gaps = view.has_readable_gaps() && marks.has_readable_gaps();
-        Ok(Plan {
-            source: Source::new(view.dtype(), view.origin(), Some(marks.origin()), gaps),
-            indexed: Traversal::new(&reduced, true),
-            plain: Traversal::new(&reduced, false),
-            outputs,
-            kept,
-            reduced,
-            views: PhantomData,
-        })
+        Plan::of(view, Some(marks), reduced)
     }
 
     /// Hands the elements of an output of a [marked](Self::marked) plan to `sink`, in the order of

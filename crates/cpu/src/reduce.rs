@@ -389,10 +389,15 @@ impl Job<'_> {
             Ok(workers.into_iter().map(Worker::into_state).collect::<Vec<_>>())
         });
         let partial: Result<Vec<Vec<AnyState>>> = partial.into_iter().collect();
-        let mut initial = self.workers(dtype)?;
-        self.add_initial(plan, dtype, &mut initial)?;
-        let initial = initial.into_iter().map(Worker::into_state).collect();
-        let mut partial = partial?.into_iter().chain([initial]);
+        let initial = match self.initial {
+            Some(_) => {
+                let mut workers = self.workers(dtype)?;
+                self.add_initial(plan, dtype, &mut workers)?;
+                Some(workers.into_iter().map(Worker::into_state).collect())
+            }
+            None => None,
+        };
+        let mut partial = partial?.into_iter().chain(initial);
         let mut states = partial.next().unwrap_or_default();
         for others in partial {
             for (state, other) in states.iter_mut().zip(&others) {

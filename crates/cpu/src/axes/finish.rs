@@ -171,19 +171,13 @@ impl<T: Narrow> Finish<'_, T> {
     fn number<const ASKED: u8>(&self, i: usize, ddof: u64) -> (Interval, bool) {
         let (sum, second) = (self.pair.first.get(i), self.pair.second.get(i));
         let special = match ASKED {
+            // Of nothing.
+            MEAN if self.lens[i] == 0.0 => Some(f64::NAN),
             SUM | MEAN => sum.special(),
             SECOND | ROOT => second.special(),
             // Of elements that are not all finite.
-            _ => {
-                if sum.special().is_some() {
-                    Some(f64::NAN)
-                } else {
-                    None
-                }
-            }
+            _ => sum.special().map(|_| f64::NAN),
         };
-        // The mean of nothing.
-        let special = if ASKED == MEAN && self.lens[i] == 0.0 { Some(f64::NAN) } else { special };
         if let Some(special) = special {
             return (Interval::of_special(special), true);
         }

@@ -289,8 +289,7 @@ impl<'a> StripTables<'a> {
         let (inner, [first, second]) = (self.inner, &self.tables);
         cells.clear(columns.len());
         let (first, initial) = first.split_at(first.len() - self.extra);
-        let mut whole = [first, initial].into_iter().flatten();
-        if let Some(table) = whole.next().filter(|_| cells.wants_origins()) {
+        if let Some(table) = first.first().filter(|_| cells.wants_origins()) {
             // SAFETY: see the fields, here and below.
             unsafe { cells.origins(0, self.part(table, 0..1, &columns)) };
         }
