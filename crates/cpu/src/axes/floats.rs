@@ -14,7 +14,7 @@ use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_o
 use super::lengths::Lengths;
 use super::measures::{Frame, LEAST_SQUARES, LOST, Measure, SUM};
 use super::round::{Interval, Narrow};
-use crate::exact::Widen;
+use crate::exact::{Widen, power_of_two};
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
@@ -487,11 +487,6 @@ fn merge<M: Measure<P>, const P: usize>(to: &mut [Vec<f64>; P], others: &[Vec<f6
         let merged = M::merged(own, core::array::from_fn(|p| others[p][i]));
         to.iter_mut().zip(merged).for_each(|(part, x)| part[i] = x);
     }
-}
-
-/// `2^exponent`, a normal number.
-fn power_of_two(exponent: i32) -> f64 {
-    f64::from_bits(((1023 + i64::from(exponent)) as u64) << 52)
 }
 
 /// The intervals that the sums of some outputs lie in: what is asked of them is then the

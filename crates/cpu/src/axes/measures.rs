@@ -20,6 +20,7 @@
 //! floats are exact.
 
 use super::round::{Interval, two_sum};
+use crate::exact::power_of_two;
 use crate::simd::Simd;
 
 /// Parts of a sum, and of one with the errors of its errors.
@@ -28,7 +29,7 @@ const FINE: usize = 4;
 
 /// What f64 are multiplied by so that their sum overflows only where one of them is infinite or
 /// NaN: there are fewer than 2^64 of them.
-const SMALLER: f64 = f64::from_bits((1023 - 100) << 52);
+const SMALLER: f64 = power_of_two(-100);
 
 /// Adds what tells infinite and NaN elements from sums that overflow.
 #[inline(always)]

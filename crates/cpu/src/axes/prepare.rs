@@ -10,6 +10,7 @@ use super::round::Narrow;
 use super::walk::Form;
 use super::words::{Word, with_word};
 use crate::isa::Isa;
+use crate::pack::room;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use warpfold_core::DType;
@@ -52,14 +53,6 @@ pub(super) struct Prepare {
     copy: Vec<u64>,
     neutral: Vec<u64>,
     left_out: Vec<u64>,
-}
-
-/// As many bytes of these words, which are made more if they are too few.
-fn room(words: &mut Vec<u64>, bytes: usize) -> &mut [u8] {
-    if words.len() * 8 < bytes {
-        words.resize(bytes.div_ceil(8), 0);
-    }
-    &mut bytemuck::cast_slice_mut(words)[..bytes]
 }
 
 impl Prepare {

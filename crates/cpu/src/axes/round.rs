@@ -1,5 +1,6 @@
 //! Numbers known to lie in a small interval, and what they round to.
 
+use crate::exact::power_of_two;
 use crate::exact::side_by_side::rounded_to_f32;
 use warpfold_core::Element;
 use warpfold_core::element::{bf16, f16};
@@ -77,9 +78,8 @@ impl Interval {
     /// The number times `2^exponent`, of at most 2000 either way, and whether that could be had.
     #[inline(always)]
     pub(super) fn times_power(self, exponent: i32) -> (Interval, bool) {
-        let power = |exponent: i32| f64::from_bits(((1023 + i64::from(exponent)) as u64) << 52);
         let half = exponent / 2;
-        let (one, two) = (power(half), power(exponent - half));
+        let (one, two) = (power_of_two(half), power_of_two(exponent - half));
         let Interval { high, low, off } = self;
         let times = |x: f64| x * one * two;
         let found = Interval { high: times(high), low: times(low), off: times(off) };

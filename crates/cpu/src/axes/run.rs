@@ -8,7 +8,7 @@ use super::strips::{StripTables, Strips};
 use super::turned::Turned;
 use super::walk::{Form, Segment, Walk};
 use super::words::with_word;
-use crate::pack::Pack;
+use crate::pack::{Pack, room};
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -686,16 +686,10 @@ impl Run<'_> {
         let from = origin.wrapping_byte_offset(offset);
         let size = if array == 0 { self.item.size() } else { self.second.size() };
         let gaps = self.gaps;
-        let to = |buffer: &'b mut Vec<u64>, len: usize| -> &'b mut [u8] {
-            if buffer.len() * 8 < len {
-                buffer.resize(len.div_ceil(8), 0);
-            }
-            &mut bytemuck::cast_slice_mut::<u64, u8>(buffer)[..len]
-        };
         if part.rows > 1 {
             // A row of each output, made of several.
             let (columns, outside) = (part.len(), walk.reduced[walk.reduced.len() - 2].1[array]);
-            let to = to(buffer, outputs * columns * size);
+            let to = room(buffer, outputs * columns * size);
             for (i, to) in to.chunks_exact_mut(columns * size).enumerate() {
                 let from = from.wrapping_byte_offset(i.cast_signed() * beside);
                 let (rows, columns) = (part.rows, part.count);
@@ -711,7 +705,7 @@ impl Run<'_> {
         if lies || !walk.copied[array] && form == walk.form {
             return Table::of_any(from.cast(), row_stride, rows, columns);
         }
-        let to = to(buffer, rows * columns * size);
+        let to = room(buffer, rows * columns * size);
         let pack = Pack { from, size, rows, columns, row_stride, column_stride, gaps };
         // SAFETY: the table is among the walk's elements, which may be read, and
         // so may what lies between them if `gaps` says so.
@@ -859,10 +853,7 @@ impl Run<'_> {
         let size = answers.dtype.size();
         let bytes = outputs.len() * size;
         let mut words = core::mem::take(&mut hands.answers);
-        if words.len() * 8 < bytes {
-            words.resize(bytes.div_ceil(8), 0);
-        }
-        let found: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..bytes];
+        let found = room(&mut words, bytes);
         answer(found, hands);
         let mut rest = &*found;
         places.strips(from, outputs.end, |Strip { first, step, len }| {

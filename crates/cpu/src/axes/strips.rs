@@ -10,7 +10,7 @@ use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
 use super::run::{Hands, Run, move_by};
 use super::walk::{BUFFER, Form, SHORT_ROW, Segment};
-use crate::pack::Pack;
+use crate::pack::{Pack, room};
 use crate::table::Table;
 use core::ops::Range;
 
@@ -134,10 +134,7 @@ impl Run<'_> {
                 continue;
             }
             let bytes = strips.elements * count * size;
-            if buffer.len() * 8 < bytes {
-                buffer.resize(bytes.div_ceil(8), 0);
-            }
-            let all: &mut [u8] = &mut bytemuck::cast_slice_mut(buffer)[..bytes];
+            let all = room(buffer, bytes);
             for Band { first, count: many, stride } in bands(segments, array) {
                 // An element of all outputs of many short runs at a time, or all of one segment.
                 // What is read again, as many times as there are elements, stays in the first cache.
@@ -173,11 +170,8 @@ impl Run<'_> {
         let mut extra = 0;
         if let Some(value) = &self.initial {
             // One more element of each.
-            initial.resize((count * size).div_ceil(8), 0);
-            let bytes: &mut [u8] = bytemuck::cast_slice_mut(initial);
-            bytes[..count * size]
-                .chunks_exact_mut(size)
-                .for_each(|x| x.copy_from_slice(&value[..size]));
+            let bytes = room(initial, count * size);
+            bytes.chunks_exact_mut(size).for_each(|x| x.copy_from_slice(&value[..size]));
             tables[0].push(Table::of_any(bytes.as_ptr().cast(), 0, 1, count));
             extra = 1;
         }
