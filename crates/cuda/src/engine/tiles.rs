@@ -75,8 +75,13 @@ impl Wanted<'_> {
     /// [`Error::NoKernel`].
     pub(super) fn bytes(&self) -> Result<u64> {
         let table = self.table;
-        let row = if in_place(table).is_some() { 0 } else { table.row_bytes() };
-        let all = table.outputs.len.saturating_mul(row.saturating_add(self.payload()?));
+        let payload = self.payload()?;
+        let (row, outputs) = match in_place(table) {
+            Some(_) => (0, table.outputs.len),
+            None => (table.row_bytes(), payloads_of(table)),
+        };
+        let all =
+            table.outputs.len.saturating_mul(row).saturating_add(outputs.saturating_mul(payload));
         Ok((all as u64).saturating_add(LEAST_WORKSPACE))
     }
 
@@ -165,13 +170,17 @@ fn pitch(len: usize, size: usize) -> usize {
     (len * size).next_multiple_of(ROW_ALIGNMENT)
 }
 
+/// Payloads of a table that is copied together: each piece of an output that comes in pieces has one.
+fn payloads_of(table: &Table) -> usize {
+    table.outputs.len.max(64)
+}
+
 impl Tiling {
     /// What to do with `bytes` bytes, at least [`LEAST_WORKSPACE`], if rows are
     /// copied together.
     fn new(table: &Table, payload: usize, bytes: u64) -> Tiling {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        // Of an output that comes in pieces, each piece has a payload.
-        let payloads = table.outputs.len.max(64).saturating_mul(payload).min(bytes / 2);
+        let payloads = payloads_of(table).saturating_mul(payload).min(bytes / 2);
         let rows = payloads.next_multiple_of(256);
         let room = bytes.saturating_sub(rows);
         let fit = room / table.row_bytes().max(1);

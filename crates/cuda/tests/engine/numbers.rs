@@ -1178,6 +1178,20 @@ fn views_of_hard_floats() {
     hard_floats(&walkers(&sim(Schedule::Lockstep)), 221, rounds, 3);
 }
 
+/// What is copied together comes whole, though it be one output with a long state.
+#[test]
+fn a_long_row_that_is_misaligned() {
+    let engine = tables(sim(Schedule::Lockstep));
+    let mut random = Random(17);
+    for (dtype, op) in [(DType::F64, Op::Var), (DType::F64, Op::Sum), (DType::F32, Op::Std)] {
+        let mut layout = Layout::contiguous(&[100, 200], dtype.size());
+        layout.offset += 1;
+        layout.bytes += 1;
+        let sample = Sample::new(dtype, layout, "signed", &mut random);
+        check(&engine, op, &sample, &[true, true], "misaligned");
+    }
+}
+
 #[test]
 fn any_axes_of_any_layout() {
     let all = engines(&sim(Schedule::Lockstep));
