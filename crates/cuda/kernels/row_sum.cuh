@@ -85,10 +85,10 @@ struct WindowRow {
     FixedPoint<LEVELS> all;
     int first; // the upper level's unit is 2 to the power of this
     bool holds;
-    u32 special = 0; // whether there are NaNs, positive and negative infinities, where these are looked for
+    f64 special = 0.0; // the sum of what is not finite, where that is looked for
 
     // A lane's part of a row whose elements are below 2^top. Each vector has an anchor of its own.
-    template <int EACH, bool LOOKS>
+    template <int EACH>
     __device__ __forceinline__ void add(const uint4 *v, Bits mask, int top)
     {
         Levels window(IS_WHOLE ? Levels::LOWEST : Levels::below(top));
@@ -98,14 +98,8 @@ struct WindowRow {
         for (int k = 0; k < EACH; ++k) {
             auto drift = window.open();
 #pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i) {
-                Bits bits = item<T>(v[k], i) & mask;
-                if (LOOKS && !Format::is_finite(bits)) {
-                    special |= Format::is_nan(bits) ? 1 : (bits & Format::SIGN) == 0 ? 2 : 4;
-                    bits = 0;
-                }
-                window.add(drift, f64(Format::value(bits)));
-            }
+            for (int i = 0; i < ITEMS<T>; ++i)
+                window.add(drift, f64(Format::value(Bits(item<T>(v[k], i) & mask))));
             holds = holds && (IS_WHOLE || Levels::holds(drift));
             window.commit(drift);
         }
@@ -114,7 +108,6 @@ struct WindowRow {
             all.total[l] = window.total[l];
     }
 
-    template <bool LOOKS>
     __device__ __forceinline__ void fold(u32 lanes)
     {
         for (u32 d = lanes / 2; d > 0; d /= 2) {
@@ -123,15 +116,29 @@ struct WindowRow {
                 all.total[l] += __shfl_xor_sync(ALL_LANES, all.total[l], d);
             if constexpr (!IS_WHOLE)
                 holds = __shfl_xor_sync(ALL_LANES, int(holds), d) != 0 && holds;
-            if constexpr (LOOKS)
-                special |= __shfl_xor_sync(ALL_LANES, special, d);
         }
+    }
+
+    // Looks for what is not finite in the row. Its sum is NaN or infinite, as is that of all elements.
+    template <int EACH>
+    __device__ __forceinline__ void look(const uint4 *v, Bits mask, u32 lanes)
+    {
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i) {
+                const Bits bits = item<T>(v[k], i) & mask;
+                special = __dadd_rn(special, Format::is_finite(bits) ? 0.0 : f64(Format::value(bits)));
+            }
+        }
+        for (u32 d = lanes / 2; d > 0; d /= 2)
+            special = __dadd_rn(special, __shfl_xor_sync(ALL_LANES, special, d));
     }
 
     __device__ __forceinline__ Bits answer(const Question<T> &question) const
     {
-        if (special != 0)
-            return Specials<T>{(special & 1) != 0, (special & 2) != 0, (special & 4) != 0}.bits();
+        if (!IS_WHOLE && !(special == 0.0))
+            return Specials<T>{special != special, special > 0.0, special < 0.0}.bits();
         if constexpr (LEVELS == 2)
             return float_answer<T>(of_levels<Levels>(all.total, first, 2), question.ask, question.n);
         else
@@ -139,16 +146,15 @@ struct WindowRow {
     }
 };
 
-// A power of two that the finite elements of a row of f64 are below, of which each lane has EACH vectors.
+// A power of two that the elements of a row of f64 are below, of which each lane has EACH vectors; SPECIAL_TOP if they are not finite.
+constexpr int SPECIAL_TOP = 1025;
 template <int EACH>
 __device__ __forceinline__ int top_of_row(const uint4 *v, u32 lanes)
 {
     u32 most = 0;
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-        const u32 x = v[k].y << 1, y = v[k].w << 1;
-        most = max(most, max(x < 0xffe00000 ? x : 0, y < 0xffe00000 ? y : 0));
-    }
+    for (int k = 0; k < EACH; ++k)
+        most = max(most, max(v[k].y << 1, v[k].w << 1));
     for (u32 d = lanes / 2; d > 0; d /= 2)
         most = max(most, __shfl_xor_sync(ALL_LANES, most, d));
     return int(most >> 21) - 1022;
@@ -220,12 +226,11 @@ __device__ __noinline__ void sum_again(const SharedQuestion<T> *shared, u64 inde
 #pragma unroll
     for (int s = 0; s < SETS; ++s) {
         const uint4 *const its = tile.v + s * EACH;
-        // The plain sums of shorter types know what is not finite.
-        window[s].template add<EACH, LONG>(its, question.mask, LONG ? top_of_row<EACH>(its, rows.lanes()) : 0);
-        window[s].template fold<LONG>(rows.lanes());
-        const bool lacked = (lacking >> s & 1) != 0, holds = window[s].holds || window[s].special != 0;
-        answered[s] = !lacked || !holds;
-        lacks[s] = lacked && !holds;
+        window[s].template add<EACH>(its, question.mask, LONG ? top_of_row<EACH>(its, rows.lanes()) : 0);
+        window[s].fold(rows.lanes());
+        const bool lacked = (lacking >> s & 1) != 0;
+        answered[s] = !lacked || !window[s].holds;
+        lacks[s] = lacked && !window[s].holds;
     }
     each_answer<T>(rows, index, window, answered, Write<T>{question});
     if constexpr (LONG)
@@ -242,13 +247,20 @@ __device__ __forceinline__ void sum_tile(const ShortRows &rows, const RowTile<T>
     bool lacks[SETS];
     if constexpr (sizeof(typename Element<T>::Bits) == 8) {
         WindowRow<T, 2> window[SETS];
+        bool special[SETS];
 #pragma unroll
         for (int s = 0; s < SETS; ++s) {
-            // NaNs and infinities do not stay in any window.
             const uint4 *const its = tile.v + s * EACH;
-            window[s].template add<EACH, false>(its, question.mask, top_of_row<EACH>(its, rows.lanes()));
-            window[s].template fold<false>(rows.lanes());
-            lacks[s] = !window[s].holds;
+            const int top = top_of_row<EACH>(its, rows.lanes());
+            window[s].template add<EACH>(its, question.mask, top);
+            window[s].fold(rows.lanes());
+            special[s] = top == SPECIAL_TOP;
+            lacks[s] = !window[s].holds && !special[s];
+        }
+        if (__any_sync(ALL_LANES, any(special))) {
+#pragma unroll
+            for (int s = 0; s < SETS; ++s)
+                window[s].template look<EACH>(tile.v + s * EACH, question.mask, rows.lanes());
         }
         each_answer<T>(rows, index, window, lacks, write);
     } else {
