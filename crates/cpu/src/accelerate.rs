@@ -184,9 +184,6 @@ impl<T: CpuElement> Accelerate for Moments<T> {
 /// Elements of which extremes are sought at once, before their positions.
 const SEARCH_BLOCK: usize = 8192;
 
-/// Elements that are compared before it is asked whether one is equal.
-const COMPARED: usize = 64;
-
 impl<T: CpuElement> Accelerate for Extrema<T> {
     fn accelerate(&mut self, start: u64, slices: Slices<'_, T>, context: &mut Context) {
         let positional = self.kind() == Kind::ArgExtrema;
@@ -231,24 +228,14 @@ impl<T: CpuElement> Accelerate for Extrema<T> {
             return self.accelerate(start + base, slices, context);
         }
         let found = order::summarise(slices.items(), context.isa);
-        let index = |i: usize| base + walk.index(start + i as u64);
-        // Indices do not ascend along the walk: every equal element counts.
-        let first = |key| {
-            let equals = |x: &T| T::numeric(x.key()) == T::numeric(key);
-            let mut first = u64::MAX;
-            for (part, items) in slices.items().chunks(COMPARED).enumerate() {
-                // Most have none.
-                if items.iter().fold(false, |hit, x| hit | equals(x)) {
-                    let equal = items.iter().enumerate().filter(|(_, x)| equals(x));
-                    let indices = equal.map(|(i, _)| index(part * COMPARED + i));
-                    first = indices.fold(first, u64::min);
-                }
-            }
-            (key, first)
-        };
         let some = slices.items().len() as u64 > found.nans;
-        let nans = slices.items().iter().enumerate().filter(|(_, x)| x.is_nan());
-        let first_nan = if found.nans > 0 { nans.map(|(i, _)| index(i)).min() } else { None };
+        let items = slices.items();
+        let first_nan =
+            (found.nans > 0).then(|| base + least_index(walk, start, items, |x| x.is_nan()));
+        let place = |key, wanted| {
+            let equals = |x: &T| T::numeric(x.key()) == T::numeric(key);
+            (key, if wanted { base + least_index(walk, start, items, equals) } else { u64::MAX })
+        };
         // `start` and `count` say which positions are held: the whole walk is
         // absorbed in the end, so that positions serve as well as indices.
         self.absorb_summary(Summary {
@@ -256,16 +243,36 @@ impl<T: CpuElement> Accelerate for Extrema<T> {
             count: slices.items().len() as u64,
             nans: found.nans,
             first_nan,
-            min: some.then(|| {
-                let wanted = self.may_lower(found.min, 0);
-                if wanted { first(found.min) } else { (found.min, u64::MAX) }
-            }),
-            max: some.then(|| {
-                let wanted = self.may_raise(found.max, 0);
-                if wanted { first(found.max) } else { (found.max, u64::MAX) }
-            }),
+            min: some.then(|| place(found.min, self.may_lower(found.min, 0))),
+            max: some.then(|| place(found.max, self.may_raise(found.max, 0))),
         });
     }
+}
+
+/// The least index of the elements that `is` says it is, which begin at position `start`;
+/// `u64::MAX` if there are none.
+#[inline]
+fn least_index<T>(
+    walk: &Traversal,
+    start: u64,
+    items: &[T],
+    is: impl Fn(&T) -> bool + Copy,
+) -> u64 {
+    // Indices ascend or descend along each row of the innermost dimension, and nowhere else.
+    let (inner, step) = walk.dims.last().map_or((1, 1), |dim| (dim.len, dim.index_step));
+    let (mut at, mut least) = (0, u64::MAX);
+    while at < items.len() {
+        let len = (inner - (start as usize + at) % inner).min(items.len() - at);
+        let row = &items[at..at + len];
+        // Most rows have none, which is asked for without a branch an element.
+        if row.iter().fold(false, |any, x| any | is(x)) {
+            let place = if step < 0 { row.iter().rposition(is) } else { row.iter().position(is) };
+            let index = place.map(|i| walk.index(start + (at + i) as u64));
+            least = least.min(index.unwrap_or(u64::MAX));
+        }
+        at += len;
+    }
+    least
 }
 
 impl<T: CpuElement> Accelerate for Counts<T> {

@@ -1,7 +1,7 @@
 //! Running a plan: from views to states, or straight to answers.
 
 use crate::accelerate::{Accelerate, Context};
-use crate::axes::{LONG, Question, most_alone};
+use crate::axes::{LONG, Question, differences, most_alone};
 use crate::gather::Buffers;
 use crate::grid::GridSum;
 use crate::isa::Isa;
@@ -198,7 +198,7 @@ impl Job<'_> {
         let mut halves: Vec<Op> = Vec::new();
         let mut places: Vec<usize> = Vec::new();
         for (place, &(op, _)) in ops.iter().enumerate() {
-            let (one, two) = op.pair().map_or((op, None), |(one, two)| (one, Some(two)));
+            let (one, two) = halves_of(op);
             let alone = [Some(one), two].into_iter().flatten().all(|op| self.is_for(plan, op));
             if alone && self.views[1].is_some() == (op.arity() == 2) {
                 halves.extend([Some(one), two].into_iter().flatten());
@@ -224,7 +224,7 @@ impl Job<'_> {
         };
         let Job { isa, threads, .. } = *self;
         let initial = self.initial.map(Scalar::to_bits);
-        let (ops, otherwise) = (&halves[..], &otherwise);
+        let (asked, ops, otherwise) = (ops, &halves[..], &otherwise);
         let numbers = Question {
             plan,
             ops,
@@ -241,9 +241,10 @@ impl Job<'_> {
             let more = numbers.next_if(|&(_, &other)| other == place);
             found[place] = match (first, more) {
                 (Some(numbers), None) => Some(Outputs::one(numbers)),
-                (Some(numbers), Some((Some(second), _))) => {
-                    Some(Outputs::Numbers { numbers, second: Some(second) })
-                }
+                (Some(numbers), Some((Some(second), _))) => Some(match asked[place].0 {
+                    Op::Range => Outputs::one(differences(&numbers, &second)),
+                    _ => Outputs::Numbers { numbers, second: Some(second) },
+                }),
                 _ => None,
             };
         }
@@ -252,7 +253,7 @@ impl Job<'_> {
 
     /// Whether accumulators may be faster than states.
     fn is_for(&self, plan: &Plan<'_>, op: Op) -> bool {
-        if plan.outputs() != 1 {
+        if plan.outputs() != 1 || self.marks.is_some() {
             return true;
         }
         let in_order = plan.walk(true).in_order;
@@ -437,6 +438,15 @@ impl Job<'_> {
             Some(group) => plan.for_each_column(output, indexed, group, positions, buffers, take),
             None => plan.for_each_run(output, indexed, positions, buffers, |run| take(0, run)),
         }
+    }
+}
+
+/// The operations with one number each that answer an operation.
+fn halves_of(op: Op) -> (Op, Option<Op>) {
+    match op.pair() {
+        Some((one, two)) => (one, Some(two)),
+        None if op == Op::Range => (Op::Min, Some(Op::Max)),
+        None => (op, None),
     }
 }
 

@@ -41,12 +41,6 @@ impl<'a, T> Slices<'a, T> {
         }
     }
 
-    /// The first `len` elements of two arrays of one size.
-    #[inline]
-    pub(crate) fn of_arrays<const N: usize>(arrays: &'a [[T; N]; 2], len: usize) -> Self {
-        Slices { items: &arrays[0][..len], others: &arrays[1][..len] }
-    }
-
     /// The first array.
     #[must_use]
     #[inline]

@@ -1,6 +1,6 @@
 //! Which accumulators answer an operation.
 
-use super::counts::{Found, Nonzero};
+use super::counts::{Counted, Found};
 use super::direct::{Direct, Factor};
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
 use super::factors::{Factors, SIGNED, TRUTH, UNSIGNED};
@@ -140,6 +140,9 @@ impl<U: Use> Choice<'_, U> {
         let dtype = self.dtype;
         match self.op {
             Op::ArgMin | Op::ArgMax | Op::CountNonzero | Op::Any | Op::All if !nans => None,
+            Op::CountNan if dtype.is_float() => Some(with_word!(dtype.size(), W => {
+                self.lanes(Counted::<W, true> { bits: infinity(dtype), asked: Asked::Sum })
+            })),
             Op::CountNonzero | Op::Any | Op::All => {
                 with_word!(dtype.size(), W => self.counts::<W>())
             }
@@ -163,9 +166,9 @@ impl<U: Use> Choice<'_, U> {
                 Known::BF16 => self.floats::<bf16>(),
                 Known::F32 => self.floats::<f32>(),
                 Known::F64 => self.doubles(),
-                Known::Bool => {
-                    self.sums_of_integers().map(|asked| self.lanes(Nonzero { bits: -1i8, asked }))
-                }
+                Known::Bool => self
+                    .sums_of_integers()
+                    .map(|asked| self.lanes(Counted::<_, false> { bits: -1i8, asked })),
                 Known::I8 | Known::U8 => self.short_integers::<i8>(),
                 Known::I16 | Known::U16 => self.short_integers::<i16>(),
                 Known::I32 => self.integers::<i32>(),
@@ -314,7 +317,7 @@ impl<U: Use> Choice<'_, U> {
         // Zeros of both signs are zero.
         let bits = if dtype.is_float() { W::GREATEST } else { W::of(u64::MAX) };
         match self.op {
-            Op::CountNonzero => Some(self.lanes(Nonzero { bits, asked: Asked::Sum })),
+            Op::CountNonzero => Some(self.lanes(Counted::<_, false> { bits, asked: Asked::Sum })),
             Op::Any => Some(self.lanes(Found { bits, zeros: 0 })),
             _ => Some(self.lanes(Found { bits, zeros: 1 })),
         }

@@ -1,20 +1,20 @@
-//! Elements that are not zero, for many outputs: how many, whether any, whether all.
+//! Elements that are not zero, for many outputs: how many, whether any, whether all; and NaNs.
 
 use super::finish::{Asked, Request};
 use super::lanes::{FewAsked, Lanes, Words};
 use super::round::Interval;
 use super::words::Word;
 
-/// How many elements are not zero, as NaNs are not. Of truth values this is their sum,
-/// and that of their squares.
+/// How many elements are not zero, as NaNs are not, or how many are NaN. Of truth values the
+/// former is their sum, and that of their squares.
 #[derive(Clone, Copy)]
-pub(super) struct Nonzero<W> {
-    /// The bits that say whether an element is zero.
+pub(super) struct Counted<W, const NANS: bool> {
+    /// The bits that say whether an element is zero; those of infinity where NaNs are counted.
     pub(super) bits: W,
     pub(super) asked: Asked,
 }
 
-impl<W: Word> Lanes for Nonzero<W> {
+impl<W: Word, const NANS: bool> Lanes for Counted<W, NANS> {
     type Item = W;
     type Out = u64;
     type A = u32;
@@ -24,7 +24,8 @@ impl<W: Word> Lanes for Nonzero<W> {
 
     #[inline(always)]
     fn take(self, a: &mut u32, (): &mut (), (): &mut (), x: W, _: u32) {
-        *a += u32::from(x & self.bits != W::of(0));
+        let counts = if NANS { x & W::GREATEST > self.bits } else { x & self.bits != W::of(0) };
+        *a += u32::from(counts);
     }
 
     #[inline(always)]
@@ -102,6 +103,10 @@ impl<W: Word> Lanes for Found<W> {
 
     fn is_settled(a: u8) -> bool {
         a != 0
+    }
+
+    fn neutral(&self) -> Option<W> {
+        Some(if self.zeros == 0 { W::of(0) } else { self.bits })
     }
 
     fn few(&self) -> Option<FewAsked> {

@@ -5,7 +5,8 @@
 //! `n` factors it is within a bound of the true product, and so is what is multiplied here,
 //! by one operation an element, or three. Where all numbers as near as both bounds say round
 //! to the same one, that is the answer. Otherwise it is left to the logarithms: numbers too
-//! near the middle between two, subnormal products, infinities and NaNs.
+//! near the middle between two and subnormal products. Zeros, infinities and NaNs are flags beside
+//! the products, and certain.
 //!
 //! # The bounds
 //!
@@ -65,8 +66,8 @@ pub(crate) trait Factor: FloatElement {
     /// The product, from a significand in [1, 2) or so and an exponent, and whether it is
     /// certain.
     fn rounded(high: f64, low: f64, exponent: i64, share: f64) -> (Self, bool);
-    /// A zero with the sign of `high`.
-    fn zero(high: f64) -> Self;
+    /// Zero, infinity or NaN, the former two with the sign of `high`.
+    fn special(x: f64, high: f64) -> Self;
 }
 
 impl Factor for f32 {
@@ -91,8 +92,8 @@ impl Factor for f32 {
     }
 
     #[inline(always)]
-    fn zero(high: f64) -> f32 {
-        0f32.copysign(high as f32)
+    fn special(x: f64, high: f64) -> f32 {
+        if x.is_nan() { f32::NAN } else { x.copysign(high) as f32 }
     }
 }
 
@@ -127,8 +128,8 @@ impl Factor for f64 {
     }
 
     #[inline(always)]
-    fn zero(high: f64) -> f64 {
-        0f64.copysign(high)
+    fn special(x: f64, high: f64) -> f64 {
+        if x.is_nan() { f64::NAN } else { x.copysign(high) }
     }
 }
 
@@ -176,14 +177,25 @@ struct Abreast<const N: usize> {
     exponent: [u64; N],
     /// The upper bit says that a factor was zero.
     zero: [u64; N],
-    /// The upper bit says that a factor was infinite or NaN, or a subnormal f64.
+    /// That one was infinite or NaN.
+    endless: [u64; N],
+    /// That one, or a product of some, was NaN.
+    nan: [u64; N],
+    /// That one was a subnormal f64.
     odd: [u64; N],
 }
 
 impl<const N: usize> Abreast<N> {
     /// Products of nothing.
-    const NEW: Self =
-        Abreast { high: [1.0; N], low: [0.0; N], exponent: [0; N], zero: [0; N], odd: [0; N] };
+    const NEW: Self = Abreast {
+        high: [1.0; N],
+        low: [0.0; N],
+        exponent: [0; N],
+        zero: [0; N],
+        endless: [0; N],
+        nan: [0; N],
+        odd: [0; N],
+    };
 
     /// Multiplies settled lanes by rows of factors, at most [`Factor::ROOM`], and settles them.
     #[inline(always)]
@@ -230,7 +242,8 @@ impl<const N: usize> Abreast<N> {
             } else {
                 // Nothing underflows, so that only zeros make one.
                 self.zero[i] |= magnitude.wrapping_sub(1);
-                self.odd[i] |= magnitude + STEP;
+                self.endless[i] |= magnitude + STEP;
+                self.nan[i] |= FIELD.wrapping_sub(magnitude);
             }
             self.exponent[i] = self.exponent[i].wrapping_add(magnitude >> 52).wrapping_sub(1023);
             self.high[i] = f64::from_bits(bits & !FIELD | ONE);
@@ -259,6 +272,8 @@ impl<const N: usize> Abreast<N> {
             low: [self.low[i]],
             exponent: [self.exponent[i]],
             zero: [self.zero[i]],
+            endless: [self.endless[i]],
+            nan: [self.nan[i]],
             odd: [self.odd[i]],
         }
     }
@@ -269,6 +284,8 @@ impl<const N: usize> Abreast<N> {
         self.low[i] = one.low[0];
         self.exponent[i] = one.exponent[0];
         self.zero[i] = one.zero[0];
+        self.endless[i] = one.endless[0];
+        self.nan[i] = one.nan[0];
         self.odd[i] = one.odd[0];
     }
 
@@ -279,9 +296,14 @@ impl<const N: usize> Abreast<N> {
         for i in 0..N {
             let (high, exponent) = (self.high[i], self.exponent[i].cast_signed());
             let (product, sure) = T::rounded(high, self.low[i], exponent, shares[i]);
-            let zero = self.zero[i] >> 63 == 1;
-            to[i] = if zero { T::zero(high) } else { product };
-            doubts[i] = u64::from(!(sure | zero)) | self.odd[i] >> 63;
+            let is = |flag: u64| flag >> 63 == 1;
+            let (zero, endless) = (is(self.zero[i]), is(self.endless[i]));
+            let nan = is(self.nan[i]) | (zero & endless);
+            let product = if zero { T::special(0.0, high) } else { product };
+            let product = if endless { T::special(f64::INFINITY, high) } else { product };
+            to[i] = if nan { T::special(f64::NAN, high) } else { product };
+            let known = zero | endless | nan;
+            doubts[i] = u64::from(!known & (!sure | is(self.odd[i])));
         }
         doubts
     }
@@ -299,6 +321,8 @@ impl Abreast<1> {
         self.high[0] = product;
         self.exponent[0] = self.exponent[0].wrapping_add(others.exponent[0]);
         self.zero[0] |= others.zero[0];
+        self.endless[0] |= others.endless[0];
+        self.nan[0] |= others.nan[0];
         self.odd[0] |= others.odd[0];
         self.settle::<T>();
         self
@@ -317,7 +341,9 @@ fn take_apart<const N: usize>(products: &mut Abreast<N>, rows: &[[f64; N]]) {
             // Only zeros leave their place downwards by one, and subnormals by a step.
             let none = magnitude.wrapping_sub(1);
             products.zero[i] |= none;
-            products.odd[i] |= (magnitude + STEP) | (magnitude.wrapping_sub(STEP) ^ none);
+            products.odd[i] |= magnitude.wrapping_sub(STEP) ^ none;
+            products.endless[i] |= magnitude + STEP;
+            products.nan[i] |= FIELD.wrapping_sub(magnitude);
             let exponent = (magnitude >> 52).wrapping_sub(1023);
             products.exponent[i] = products.exponent[i].wrapping_add(exponent);
             *factor = f64::from_bits(bits & !FIELD | ONE);
@@ -397,6 +423,10 @@ impl<T: Factor> Fold for Direct<T> {
         Layout::new::<T>()
     }
 
+    fn has_neutral(&self) -> bool {
+        true
+    }
+
     fn is_quick(&self, elements: usize) -> bool {
         // Of f64 one product in 2^18 of one factor is not certain, which are more of more.
         elements <= if T::LONG { few::MOST_F64 } else { few::MOST }
@@ -470,6 +500,10 @@ impl<T: Factor> Cells for Found<T> {
     fn least_panel(&self) -> usize {
         // Products are written and settled after every panel.
         48
+    }
+
+    fn neutral(&self, _: usize, to: &mut [u8]) {
+        bytemuck::cast_slice_mut(to).fill(T::ONE);
     }
 
     fn merge(&mut self, others: &dyn Cells) {

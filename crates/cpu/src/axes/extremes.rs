@@ -4,10 +4,13 @@ use super::finish::Request;
 use super::first;
 use super::fold::Part;
 use super::lanes::{FewAsked, Lanes, Words};
-use super::words::Word;
+use super::round::Narrow;
+use super::words::{Word, with_word};
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
-use warpfold_core::{fpenv, prefetch};
+use warpfold_core::element::{Known, bf16, f16};
+use warpfold_core::op::Numbers;
+use warpfold_core::{Op, fpenv, prefetch};
 
 /// The least of integers, in the order of their words combined with `flip`: the
 /// greatest is the least in the opposite order.
@@ -243,6 +246,43 @@ impl<W: Word> Lanes for Ends<W> {
                 }
             }
         }
+    }
+}
+
+/// The largest elements less the smallest ones.
+///
+/// Of integers the difference has as many bits as they do, without a sign. Of floats it is rounded
+/// to f64 first, which has more than twice the digits of shorter ones, and two more: rounding that
+/// again leads to the number that rounding once does (Figueroa, "When is double rounding
+/// innocuous?", 1995).
+pub(crate) fn differences(smallest: &Numbers, largest: &Numbers) -> Numbers {
+    let dtype = smallest.dtype();
+    let mut found = Numbers::zeros(Op::Range.answer_type(dtype), smallest.len());
+    let (low, high, to) = (smallest.bytes(), largest.bytes(), found.bytes_mut());
+    fpenv::usual(|| match dtype.known() {
+        Known::F16 => float_differences::<f16>(low, high, to),
+        Known::BF16 => float_differences::<bf16>(low, high, to),
+        Known::F32 => float_differences::<f32>(low, high, to),
+        Known::F64 => float_differences::<f64>(low, high, to),
+        _ => with_word!(dtype.size(), W => {
+            let [low, high]: [&[W]; 2] = [low, high].map(bytemuck::cast_slice);
+            let to: &mut [u64] = bytemuck::cast_slice_mut(to);
+            let bits = u64::MAX >> (64 - 8 * dtype.size());
+            for ((to, low), high) in to.iter_mut().zip(low).zip(high) {
+                *to = high.wide().wrapping_sub(low.wide()).cast_unsigned() & bits;
+            }
+        }),
+    });
+    found
+}
+
+fn float_differences<T: Narrow>(low: &[u8], high: &[u8], to: &mut [u8]) {
+    let [low, high]: [&[T]; 2] = [low, high].map(bytemuck::cast_slice);
+    let to: &mut [T] = bytemuck::cast_slice_mut(to);
+    for ((to, low), high) in to.iter_mut().zip(low).zip(high) {
+        let difference = high.wide() - low.wide();
+        let usual = !difference.is_nan();
+        *to = if usual { T::at_once(difference) } else { T::from_bits(T::NAN_BITS) };
     }
 }
 

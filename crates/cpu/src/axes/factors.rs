@@ -39,6 +39,10 @@ impl<W: Word, const OF: u8> Fold for Factors<W, OF> {
         Layout::new::<W>()
     }
 
+    fn has_neutral(&self) -> bool {
+        true
+    }
+
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         Box::new(Products { factors: *self, products: vec![Product::ONE; outputs] })
     }
@@ -151,6 +155,10 @@ impl<W: Word, const OF: u8> Cells for Products<W, OF> {
                 product.take::<W, OF>(x);
             }
         }
+    }
+
+    fn neutral(&self, _: usize, to: &mut [u8]) {
+        bytemuck::cast_slice_mut(to).fill(W::of(1));
     }
 
     fn merge(&mut self, others: &dyn Cells) {

@@ -10,10 +10,10 @@
 use super::floats::Operands;
 use super::measures::two_sums;
 use super::round::Narrow;
-use super::words::Word;
+use super::words::{Word, with_word};
 use crate::simd::{Kernel, Simd};
 use crate::table::Table;
-use warpfold_core::element::{bf16, f16};
+use warpfold_core::exact::FloatFormat;
 use warpfold_core::{DType, Element, prefetch};
 
 /// The most elements of an output that has a few.
@@ -31,11 +31,11 @@ pub(super) const MAGNITUDE: u8 = 1;
 /// The products of pairs of elements that are shorter than f64. Of these sums there are no
 /// errors, but the sums of magnitudes.
 pub(super) const PRODUCT: u8 = 2;
-/// The elements, of those that are shorter than f64. Of these sums there are no errors, but
-/// the sums of squares.
-pub(super) const POWERS: u8 = 3;
-/// The same of what the elements are more than the first of them.
-pub(super) const DIFFERENCES: u8 = 4;
+/// What the elements are more than the first of them, of those that are shorter than f64. Of these
+/// sums there are no errors, but the sums of squares.
+pub(super) const DIFFERENCES: u8 = 3;
+/// The difference of two f32, where it is exact.
+pub(super) const DIFFERENCE: u8 = 4;
 
 /// Bytes ahead, in every row, at which the next columns are asked for: each row is a stream of
 /// its own, and there are more of them than processors fetch ahead by themselves.
@@ -111,7 +111,10 @@ impl<O: Operands> Few<O> {
     unsafe fn of_terms<S: Simd, const TERM: u8>(&self, out: &mut impl Out) -> bool {
         // SAFETY: passed on from the caller.
         unsafe {
-            if const { TERM == PRODUCT || TERM == POWERS || TERM == DIFFERENCES } {
+            if const { TERM == DIFFERENCE } {
+                return if const { Self::WORDS } { self.ranged::<S, TERM>(out) } else { false };
+            }
+            if const { TERM == PRODUCT || TERM == DIFFERENCES } {
                 // Of f64 they are not exact.
                 return if const { Self::WIDE } { false } else { self.each::<S, TERM, false>(out) };
             }
@@ -142,7 +145,7 @@ impl<O: Operands> Few<O> {
             }
             let [a, b] = O::load::<S>(p, q);
             match TERM {
-                ELEMENT | POWERS | DIFFERENCES => [a[0], b[0]],
+                ELEMENT | DIFFERENCES => [a[0], b[0]],
                 MAGNITUDE => [S::abs(a[0]), S::abs(b[0])],
                 _ => [S::mul(a[0], a[1]), S::mul(b[0], b[1])],
             }
@@ -161,7 +164,7 @@ impl<O: Operands> Few<O> {
             if TERM == PRODUCT {
                 return [S::add(s, x), S::add(e, S::abs(x)), more];
             }
-            if TERM == POWERS || TERM == DIFFERENCES {
+            if TERM == DIFFERENCES {
                 return [S::add(s, x), S::add(e, S::mul(x, x)), more];
             }
             if !ERRORS {
@@ -204,8 +207,6 @@ impl<O: Operands> Few<O> {
                 let [a, b] = first;
                 let (mut a, mut b) = if TERM == PRODUCT {
                     ([a, S::abs(a), zero], [b, S::abs(b), zero])
-                } else if TERM == POWERS {
-                    ([a, S::mul(a, a), zero], [b, S::mul(b, b), zero])
                 } else if TERM == DIFFERENCES {
                     ([zero; 3], [zero; 3])
                 } else {
@@ -221,13 +222,20 @@ impl<O: Operands> Few<O> {
                 }
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());
-                if Self::WIDE || TERM == PRODUCT || TERM == POWERS || TERM == DIFFERENCES {
+                if Self::WIDE || TERM == PRODUCT || TERM == DIFFERENCES {
                     S::store(a[1], low.as_mut_ptr());
                     S::store(b[1], low[S::LANES..].as_mut_ptr());
                 }
-                // An infinity less itself is NaN, and so are errors of what is NaN.
-                rest = S::or(rest, S::or(S::sub(a[0], a[0]), S::sub(b[0], b[0])));
-                rest = S::or(rest, S::or(a[2], b[2]));
+                if const { Self::WIDE } {
+                    // An infinity less itself is NaN, and so are errors of what is NaN.
+                    rest = S::or(rest, S::or(S::sub(a[0], a[0]), S::sub(b[0], b[0])));
+                    rest = S::or(rest, S::or(a[2], b[2]));
+                } else if ERRORS {
+                    // Sums of shorter floats are infinite or NaN if elements are: those are the
+                    // answers, and their errors are NaN, which is not below.
+                    let [a, b] = [a[2], b[2]].map(|x| S::sub(zero, S::abs(x)));
+                    sure &= S::none_below(a, 0.0) & S::none_below(b, 0.0);
+                }
                 sure &= out.put(at, &high[..group], &low[..group]);
                 column += group;
             }
@@ -265,7 +273,11 @@ impl<O: Operands> Few<O> {
                     most = S::wmax(most, magnitudes);
                     least = S::wmin(least, S::wsub(magnitudes, unit));
                     let (a, b) = S::widen(if TERM == MAGNITUDE { magnitudes } else { bits });
-                    sums = [S::add(sums[0], a), S::add(sums[1], b)];
+                    sums = if TERM == DIFFERENCE {
+                        [S::sub(a, sums[0]), S::sub(b, sums[1])]
+                    } else {
+                        [S::add(sums[0], a), S::add(sums[1], b)]
+                    };
                 }
                 S::store(sums[0], high.as_mut_ptr());
                 S::store(sums[1], high[S::LANES..].as_mut_ptr());
@@ -308,8 +320,7 @@ pub(super) fn is_within(least: u32, most: u32, room: i32) -> bool {
     (most < INFINITY) & (apart <= room)
 }
 
-/// Writes the sums of single elements, or of their magnitudes, and returns whether all of these
-/// are finite.
+/// Writes the sums of single elements, or of their magnitudes; false if there are no such.
 pub(super) struct Single<'a, O: Operands, const MAGNITUDES: bool> {
     pub(super) rows: Few<O>,
     pub(super) to: &'a mut [O::Item],
@@ -325,34 +336,18 @@ impl<O: Operands, const MAGNITUDES: bool> Kernel for Single<'_, O, MAGNITUDES> {
             return false;
         }
         let row = rows.rows[0][0];
-        // SAFETY: the row has as many elements, which may be read: see `Few::new`. The words are
-        // as wide.
-        unsafe {
-            match <O::Item as Element>::DTYPE {
-                DType::F64 => {
-                    let infinity = f64::INFINITY.to_bits().cast_signed();
-                    single::<i64, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
-                }
-                DType::F32 => {
-                    let infinity = f32::INFINITY.to_bits().cast_signed();
-                    single::<i32, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
-                }
-                DType::F16 => {
-                    let infinity = f16::INFINITY.to_bits().cast_signed();
-                    single::<i16, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
-                }
-                DType::BF16 => {
-                    let infinity = bf16::INFINITY.to_bits().cast_signed();
-                    single::<i16, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
-                }
-                _ => false,
-            }
-        }
+        let [infinity, nan] = [O::Item::INFINITY_BITS, O::Item::NAN_BITS];
+        with_word!(O::Item::DTYPE.size(), W => {
+            let to = bytemuck::cast_slice_mut::<_, W>(to);
+            // SAFETY: the row has as many elements, which may be read: see `Few::new`. The words
+            // are as wide.
+            unsafe { single::<W, MAGNITUDES>(row.cast(), to, [W::of(infinity), W::of(nan)]) }
+        });
+        true
     }
 }
 
-/// Copies floats or magnitudes by their words, zeros as the positive one, and returns whether all
-/// are finite.
+/// Copies floats or magnitudes by their words, zeros as the positive one, and NaNs as the usual one.
 ///
 /// # Safety
 /// The row has as many words as `to`, which may be read.
@@ -360,18 +355,16 @@ impl<O: Operands, const MAGNITUDES: bool> Kernel for Single<'_, O, MAGNITUDES> {
 unsafe fn single<W: Word, const MAGNITUDES: bool>(
     row: *const W,
     to: &mut [W],
-    infinity: W,
-) -> bool {
+    [infinity, nan]: [W; 2],
+) {
     let zero = W::of(0);
-    let mut most = zero;
     for (i, to) in to.iter_mut().enumerate() {
         // SAFETY: the caller vouches for it.
         let word = unsafe { *row.add(i) };
         let magnitude = word & W::GREATEST;
-        most = most.max(magnitude);
-        *to = if MAGNITUDES || magnitude == zero { magnitude } else { word };
+        let known = if MAGNITUDES || magnitude == zero { magnitude } else { word };
+        *to = if magnitude > infinity { nan } else { known };
     }
-    most < infinity
 }
 
 /// Who takes sums.
@@ -381,12 +374,12 @@ pub(super) trait Out {
 }
 
 /// Hands sums of `TERM` to `out`, and returns whether they are all right.
-pub(super) struct FewSums<O: Operands, X, const TERM: u8> {
-    pub(super) rows: Few<O>,
+pub(super) struct FewSums<'a, O: Operands, X, const TERM: u8> {
+    pub(super) rows: &'a Few<O>,
     pub(super) out: X,
 }
 
-impl<O: Operands, X: Out, const TERM: u8> Kernel for FewSums<O, X, TERM> {
+impl<O: Operands, X: Out, const TERM: u8> Kernel for FewSums<'_, O, X, TERM> {
     type Out = bool;
 
     #[inline(always)]
@@ -459,6 +452,8 @@ impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
             } else {
                 (high, low[i] * share)
             };
+            // Of infinities and NaNs the sum is certain.
+            let off = if high.abs() < f64::INFINITY { off } else { 0.0 };
             let [least, most] = [T::at_once(high - off), T::at_once(high + off)];
             to[i] = least;
             sure &= least.bits() == most.bits();
@@ -467,9 +462,9 @@ impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
     }
 }
 
-/// Where the variances of `len` elements go, by their plain sums and those of their squares, or by
-/// those of what they are more than the first of them: a variance does not change where all
-/// elements do by the same, and differences have fewer bits that cancel.
+/// Where the variances of `len` elements go, by the sums of what they are more than the first of
+/// them, and those of its squares: a variance does not change where all elements do by the same,
+/// and differences have fewer bits that cancel.
 ///
 /// A difference is off by at most `u = 2^-53` of itself. Of `n` numbers the sums `s` and `q` are
 /// off by at most `n u` times those of the magnitudes and of the squares. The sum of the
@@ -495,12 +490,15 @@ impl<T: Narrow, const ROOT: bool> Out for Variances<'_, T, ROOT> {
             // The inverse and the product are rounded, too.
             let off = all * inverse * share + variance.abs() * (4.0 * f64::EPSILON);
             let (mut least, mut most) = (variance - off, variance + off);
-            // Equal elements have none. Of what may be 0 or less nothing else is known.
-            sure &= (least > 0.0) | (all == 0.0);
+            // Equal elements have none, and squares of infinities and NaNs no variance. Of what may
+            // be 0 or less nothing else is known.
+            let usual = all < f64::INFINITY;
+            sure &= (least > 0.0) | (all == 0.0) | !usual;
             if ROOT {
                 least = least.max(0.0).sqrt() * (1.0 - 2.0 * f64::EPSILON);
                 most = most.sqrt() * (1.0 + 2.0 * f64::EPSILON);
             }
+            [least, most] = [least, most].map(|end| if usual { end } else { f64::NAN });
             let [least, most] = [T::at_once(least), T::at_once(most)];
             to[i] = least;
             sure &= least.bits() == most.bits();
@@ -509,7 +507,22 @@ impl<T: Narrow, const ROOT: bool> Out for Variances<'_, T, ROOT> {
     }
 }
 
-/// Where nothing but zeros goes: the variances of single elements.
+/// Where halves of the magnitudes of exact differences go: deviations of two elements.
+pub(super) struct Halves<'a, T> {
+    pub(super) to: &'a mut [T],
+}
+
+impl<T: Narrow> Out for Halves<'_, T> {
+    #[inline(always)]
+    fn put(&mut self, column: usize, high: &[f64], _: &[f64]) -> bool {
+        for (to, high) in self.to[column..column + high.len()].iter_mut().zip(high) {
+            *to = T::at_once(high.abs() * 0.5);
+        }
+        true
+    }
+}
+
+/// Where the variances of single elements go: zeros, but NaNs of infinities and NaNs.
 pub(super) struct Zeros<'a, T> {
     pub(super) to: &'a mut [T],
 }
@@ -517,7 +530,9 @@ pub(super) struct Zeros<'a, T> {
 impl<T: Narrow> Out for Zeros<'_, T> {
     #[inline(always)]
     fn put(&mut self, column: usize, high: &[f64], _: &[f64]) -> bool {
-        self.to[column..column + high.len()].fill(<T as bytemuck::Zeroable>::zeroed());
+        for (to, high) in self.to[column..column + high.len()].iter_mut().zip(high) {
+            *to = T::at_once(high - high);
+        }
         true
     }
 }

@@ -6,7 +6,7 @@
 )]
 
 use super::few::{
-    self, DIFFERENCES, ELEMENT, Few, FewSums, MAGNITUDE, Means, Out, POWERS, PRODUCT, Rough,
+    self, DIFFERENCE, DIFFERENCES, ELEMENT, Few, FewSums, Halves, MAGNITUDE, Means, PRODUCT, Rough,
     Scaled, Single, Variances, Zeros,
 };
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
@@ -337,28 +337,22 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
-        let Floats { isa, asked, .. } = self.fold;
+        let Floats { isa, asked, nans, .. } = self.fold;
         let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
         let Some(rows) = (unsafe { Few::<O>::new(tables, to.len()) }) else { return false };
-        if rows.len == 1 {
-            match single_magnitude::<O, M, P>(asked) {
-                Some(false) => return dispatch_accumulators(isa, Single::<_, false> { rows, to }),
-                Some(true) => return dispatch_accumulators(isa, Single::<_, true> { rows, to }),
-                None => {}
-            }
-        }
-        // Of floats that f64 is rounded to in steps nothing is certain.
-        if const { !O::Item::AT_ONCE } {
-            return false;
-        }
-        if const { O::PAIRED } {
-            few_dots(isa, asked, rows, to)
-        } else if const { M::PRODUCTS } {
-            few_products(isa, asked, rows, to)
-        } else {
-            few_sums(isa, asked, rows, to)
-        }
+        let one = if rows.len == 1 { single_magnitude::<O, M, P>(asked) } else { None };
+        let out = &mut *to;
+        let found = match one {
+            Some(false) => dispatch_accumulators(isa, Single::<_, false> { rows, to: out }),
+            Some(true) => dispatch_accumulators(isa, Single::<_, true> { rows, to: out }),
+            // Of floats that f64 is rounded to in steps nothing is certain.
+            None if const { !O::Item::AT_ONCE } => false,
+            None if const { O::PAIRED } => few_dots(isa, asked, &rows, out),
+            None if const { M::PRODUCTS } => few_products(isa, asked, &rows, out),
+            None => few_sums(isa, asked, &rows, out),
+        };
+        found && (nans || !to.iter().any(|x| x.is_nan()))
     }
 
     fn merge(&mut self, others: &dyn Cells) {
@@ -403,7 +397,7 @@ fn single_magnitude<O: Operands, M: Measure<P>, const P: usize>(asked: Asked) ->
 pub(super) fn few_sums<O: Operands>(
     isa: Isa,
     asked: Asked,
-    rows: Few<O>,
+    rows: &Few<O>,
     to: &mut [O::Item],
 ) -> bool {
     let len = rows.len as f64;
@@ -428,7 +422,7 @@ pub(super) fn few_sums<O: Operands>(
 }
 
 /// Answers what is made of the squares of a few elements, likewise.
-fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
+fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: &Few<O>, to: &mut [O::Item]) -> bool {
     let len = rows.len as f64;
     match asked {
         Asked::Second => {
@@ -442,35 +436,32 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::
         Asked::Variance { ddof: 0, .. } if rows.len == 1 => {
             dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out: Zeros { to } })
         }
+        Asked::Variance { ddof: 0, root: true }
+            if rows.len == 2 && O::Item::DTYPE == DType::F32 && few_halves(isa, rows, &mut *to) =>
+        {
+            true
+        }
         Asked::Variance { ddof, root } if ddof < rows.len as u64 => {
             let divisor = len * (len - ddof as f64);
-            let near = rows.len <= DIFFERENT;
             if root {
                 let out = Variances::<_, true> { len, divisor, to };
-                few_variances(isa, near, rows, out)
+                dispatch_accumulators(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
             } else {
                 let out = Variances::<_, false> { len, divisor, to };
-                few_variances(isa, near, rows, out)
+                dispatch_accumulators(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
             }
         }
         Asked::Sum | Asked::Mean | Asked::Variance { .. } => false,
     }
 }
 
-/// Of so few elements variances by squares are often not certain.
-const DIFFERENT: usize = 4;
-
-/// Hands over what variances are made of, by differences if the elements are that few.
-fn few_variances<O: Operands>(isa: Isa, near: bool, rows: Few<O>, out: impl Out) -> bool {
-    if near {
-        dispatch_accumulators(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
-    } else {
-        dispatch_accumulators(isa, FewSums::<_, _, POWERS> { rows, out })
-    }
+/// Answers deviations of two elements, of which every fourth lies in the middle between two f32.
+fn few_halves<O: Operands>(isa: Isa, rows: &Few<O>, to: &mut [O::Item]) -> bool {
+    dispatch_accumulators(isa, FewSums::<_, _, DIFFERENCE> { rows, out: Halves { to } })
 }
 
 /// Answers dot products of a few pairs, likewise.
-fn few_dots<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
+fn few_dots<O: Operands>(isa: Isa, asked: Asked, rows: &Few<O>, to: &mut [O::Item]) -> bool {
     let out = Rough::<_, false> { len: rows.len as f64, to };
     asked == Asked::Sum && dispatch_accumulators(isa, FewSums::<_, _, PRODUCT> { rows, out })
 }

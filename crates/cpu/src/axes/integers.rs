@@ -190,6 +190,10 @@ impl<W: Word> Lanes for ShortPowers<W> {
         *b += others.1;
     }
 
+    fn neutral(&self) -> Option<W> {
+        Some(self.flip)
+    }
+
     fn few(&self) -> Option<FewAsked> {
         match self.asked {
             Asked::Variance { root: false, .. } => Some(FewAsked::Words),
@@ -284,6 +288,10 @@ impl<T: Integer> Lanes for Powers<T> {
         *a = a.wrapping_add(others.0);
         *b += others.1;
         *c = ((*c & !TOP) + (others.2 & !TOP)) | ((*c | others.2) & TOP);
+    }
+
+    fn neutral(&self) -> Option<T> {
+        Some(T::zeroed())
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {

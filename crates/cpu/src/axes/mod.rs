@@ -36,6 +36,7 @@ mod walk;
 mod words;
 
 pub(crate) use choice::{Choice, Chosen, LONG, most_alone, position};
+pub(crate) use extremes::differences;
 pub(crate) use fold::{OfSegments, RaggedCells};
 pub(crate) use lengths::Lengths;
 pub(crate) use states::Spread;
@@ -117,12 +118,13 @@ impl Question<'_> {
     fn column(&self, place: usize) -> Option<Column> {
         let Question { plan, ops, rules, isa, .. } = *self;
         let (op, dtype, len) = (ops[place], plan.dtype(), plan.len());
-        let omits = dtype.is_float() && rules.nan == NanPolicy::Omit && may_omit(op);
+        let alone = op != Op::CountNan && op.arity() == 1;
+        let omits = dtype.is_float() && rules.nan == NanPolicy::Omit && alone;
         let mut seen = if omits { rules.nan(NanPolicy::Propagate) } else { *rules };
         // Floats are f64, and so are their answers.
         let widens = rules.out == Some(DType::F64)
             && matches!(dtype, DType::F16 | DType::BF16 | DType::F32)
-            && may_omit(op);
+            && has_wider_answers(op);
         let mut dtype = dtype;
         if widens || rules.out == Some(op.answer_type(dtype)) {
             seen.out = None;
@@ -136,7 +138,7 @@ impl Question<'_> {
         if (omits || self.marked) && !stages.iter().all(|fold| fold.has_neutral()) {
             return None;
         }
-        if plan.outputs() == 1 && len > LONG {
+        if plan.outputs() == 1 && len > LONG && !self.marked {
             // A single output that is not found is worth its state.
             stages.truncate(1);
         }
@@ -164,9 +166,9 @@ impl Question<'_> {
             Op::NormInf => (first(&end)?, Part::Ends(extremes::Asked::Magnitude)),
             _ => return None,
         };
-        // Nobody follows who leads, nor under omission those whose neutral element is another.
+        // Nobody follows who leads, nor those whose neutral element is another where some is needed.
         let leads = columns[leader].place == one.place;
-        let alone = leads || one.omits && end(op(one));
+        let alone = leads || (one.omits || self.marked) && end(op(one));
         (!alone).then_some((leader, part))
     }
 
@@ -256,8 +258,8 @@ impl Question<'_> {
     }
 }
 
-/// Whether there is an element that changes no answer of the operation: it takes the place of NaNs.
-fn may_omit(op: Op) -> bool {
+/// Whether answers in f64 are those of elements brought to f64.
+fn has_wider_answers(op: Op) -> bool {
     use Op::{Max, Mean, Min, Norm1, Norm2, NormInf, Std, Sum, SumSq, Var};
     matches!(op, Sum | Mean | Var | Std | Norm1 | Norm2 | SumSq | Min | Max | NormInf)
 }

@@ -20,6 +20,8 @@ use warpfold_core::element::{bf16, f16};
 const PART: usize = 4096;
 /// The most columns of a part whose outputs are columns: so many rows share a call.
 const COLUMNS: usize = 512;
+/// So many elements that are left out the shortest words count.
+const COUNTED: usize = i8::MAX as usize;
 
 /// What is done to elements before they are taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,11 @@ impl Preparation {
     fn to(&self) -> DType {
         if self.widens { DType::F64 } else { self.from }
     }
+
+    /// Bytes of an element that is taken in.
+    pub(super) fn size(&self) -> usize {
+        self.to().size()
+    }
 }
 
 /// Prepares tables.
@@ -52,14 +59,15 @@ pub(super) struct Prepare {
     wide: Vec<u64>,
     copy: Vec<u64>,
     neutral: Vec<u64>,
+    counted: Vec<u64>,
     left_out: Vec<u64>,
 }
 
 impl Prepare {
     pub(super) fn new(how: Preparation) -> Prepare {
         let infinity = super::choice::infinity_bits(how.to());
-        let [wide, copy, neutral, left_out] = Default::default();
-        Prepare { how, infinity, odd: false, wide, copy, neutral, left_out }
+        let [wide, copy, neutral, counted, left_out] = Default::default();
+        Prepare { how, infinity, odd: false, wide, copy, neutral, counted, left_out }
     }
 
     /// Tells accumulators the first elements of outputs.
@@ -90,9 +98,10 @@ impl Prepare {
         marks: Option<Table<'_, ()>>,
         counts: &mut [u64],
     ) {
-        let widest = if form == Form::Columns { COLUMNS } else { PART };
+        let (widest, longest) =
+            if form == Form::Columns { (COLUMNS, COUNTED) } else { (PART, PART) };
         let columns = table.columns().clamp(1, widest);
-        let (rows, size) = ((PART / columns).max(1), self.how.from.size());
+        let (rows, size) = ((PART / columns).clamp(1, longest), self.how.from.size());
         for row in (0..table.rows()).step_by(rows) {
             let some_rows = row..table.rows().min(row + rows);
             for column in (0..table.columns()).step_by(columns) {
@@ -183,16 +192,18 @@ impl Prepare {
                     cells.neutral(place, neutral);
                     let neutral: &[W] = bytemuck::cast_slice(neutral);
                     let copy: &mut [W] = bytemuck::cast_slice_mut(room(&mut self.copy, elements * size));
-                    let left_out: &mut [W] =
-                        bytemuck::cast_slice_mut(room(&mut self.left_out, outputs * size));
-                    left_out.fill(W::of(0));
-                    let (to, out) = (&mut *copy, &mut *left_out);
-                    dispatch_accumulators(isa, Fill { table, marks, infinity, form, neutral, to, out });
+                    let counted: &mut [W] =
+                        bytemuck::cast_slice_mut(room(&mut self.counted, outputs * size));
+                    counted.fill(W::of(0));
+                    self.left_out.resize(outputs, 0);
+                    let (to, out) = (&mut *copy, &mut self.left_out[..outputs]);
+                    let fill = Fill { table, marks, infinity, form, neutral, to, counted, out };
+                    dispatch_accumulators(isa, fill);
                     if first {
                         let mut any = 0;
-                        for (count, out) in counts.iter_mut().zip(&*left_out) {
-                            any |= out.wide();
-                            *count -= out.wide().cast_unsigned();
+                        for (count, out) in counts.iter_mut().zip(&self.left_out) {
+                            any |= out;
+                            *count -= out;
                         }
                         (self.odd, first) = (any != 0, false);
                     }
@@ -268,8 +279,10 @@ struct Fill<'a, W> {
     /// Of each output.
     neutral: &'a [W],
     to: &'a mut [W],
-    /// How many are left out of each output: fewer than the words can say.
-    out: &'a mut [W],
+    /// Zeros, for outputs that are columns: of at most [`COUNTED`] elements each.
+    counted: &'a mut [W],
+    /// How many are left out of each output.
+    out: &'a mut [u64],
 }
 
 impl<W: Word> Kernel for Fill<'_, W> {
@@ -277,7 +290,7 @@ impl<W: Word> Kernel for Fill<'_, W> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Fill { table, marks, infinity, form, neutral, to, out } = self;
+        let Fill { table, marks, infinity, form, neutral, to, counted, out } = self;
         for (row, to) in to.chunks_exact_mut(table.columns()).enumerate() {
             let items = table.row(row);
             // All bits where an element is left out.
@@ -293,22 +306,29 @@ impl<W: Word> Kernel for Fill<'_, W> {
             }
             match form {
                 Form::Rows => {
-                    let (with, mut count) = (neutral[row], W::of(0));
-                    for (to, &x) in to.iter_mut().zip(items) {
-                        count = count.counted(*to);
-                        *to = (x & !*to) | (with & *to);
+                    let (with, mut all) = (neutral[row], 0);
+                    for (to, items) in to.chunks_mut(COUNTED).zip(items.chunks(COUNTED)) {
+                        let mut count = W::of(0);
+                        for (to, &x) in to.iter_mut().zip(items) {
+                            count = count.counted(*to);
+                            *to = (x & !*to) | (with & *to);
+                        }
+                        all += count.wide().cast_unsigned();
                     }
-                    out[row] = count;
+                    out[row] = all;
                 }
                 Form::Columns => {
                     let (to, with) = (&mut to[..items.len()], &neutral[..items.len()]);
-                    let out = &mut out[..items.len()];
+                    let counted = &mut counted[..items.len()];
                     for i in 0..items.len() {
-                        out[i] = out[i].counted(to[i]);
+                        counted[i] = counted[i].counted(to[i]);
                         to[i] = (items[i] & !to[i]) | (with[i] & to[i]);
                     }
                 }
             }
+        }
+        if form == Form::Columns {
+            out.iter_mut().zip(&*counted).for_each(|(out, n)| *out = n.wide().cast_unsigned());
         }
     }
 }

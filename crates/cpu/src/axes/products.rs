@@ -30,6 +30,10 @@ impl<T: FloatElement> Fold for Products<T> {
         Layout::new::<T>()
     }
 
+    fn has_neutral(&self) -> bool {
+        true
+    }
+
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         Box::new(LogSums::<T>::new(self.isa, outputs))
     }
@@ -147,6 +151,10 @@ impl<T: FloatElement> Cells for LogSums<T> {
         // SAFETY: the caller vouches for the elements.
         let table = unsafe { table.of_elements::<T>() };
         dispatch_accumulators(self.isa, Columns { table, cells: self, place });
+    }
+
+    fn neutral(&self, _: usize, to: &mut [u8]) {
+        bytemuck::cast_slice_mut(to).fill(T::ONE);
     }
 
     fn merge(&mut self, others: &dyn Cells) {

@@ -162,11 +162,12 @@ impl<const MAGNITUDES: bool> Cells for RangedCells<MAGNITUDES> {
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
-        let Ranged { isa, asked, .. } = self.fold;
+        let Ranged { isa, asked, nans } = self.fold;
         let to: &mut [f32] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
         let rows = unsafe { Few::<Alone<f32>>::new(tables, to.len()) };
-        rows.is_some_and(|rows| few_sums(isa, asked, rows, to))
+        let found = rows.is_some_and(|rows| few_sums(isa, asked, &rows, &mut *to));
+        found && (nans || !to.iter().any(|x| x.is_nan()))
     }
 
     fn merge(&mut self, others: &dyn Cells) {

@@ -360,12 +360,12 @@ impl Narrow for f32 {
     #[inline(always)]
     fn scaled(high: f64, _: f64, scale: f64) -> (f32, bool) {
         // Sums of f32 are far from the ends of f64.
-        (((high + 0.0) * scale) as f32, true)
+        (f32::at_once((high + 0.0) * scale), true)
     }
 
     #[inline(always)]
     fn at_once(x: f64) -> f32 {
-        x as f32
+        if x.is_nan() { f32::from_bits(Self::NAN_BITS as u32) } else { x as f32 }
     }
 
     /// Rounding a rounded quotient differs from rounding it once if the first leads to the
@@ -373,9 +373,9 @@ impl Narrow for f32 {
     #[inline(always)]
     fn mean(high: f64, _: f64, n: f64, inverse: f64) -> (f32, bool) {
         let quotient = (high + 0.0) * inverse;
-        let exact = (-quotient).mul_add(n, high) == 0.0;
+        let exact = ((-quotient).mul_add(n, high) == 0.0) | (quotient.abs() >= f64::INFINITY);
         let off = if exact { 0.0 } else { quotient.abs() * (2.0 * UNIT) };
-        let (least, most) = ((quotient - off) as f32, (quotient + off) as f32);
+        let [least, most] = [quotient - off, quotient + off].map(f32::at_once);
         (least, least.to_bits() == most.to_bits())
     }
 

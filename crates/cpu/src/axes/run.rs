@@ -408,7 +408,7 @@ impl Run<'_> {
             }
             hands.counts.iter_mut().for_each(|count| *count += u64::from(self.initial.is_some()));
             let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
-            self.add_initial(&mut cells, outputs.len());
+            self.add_initial(&mut cells, outputs.len(), &mut hands);
             for (team, answers) in teams.iter_mut().zip(answers) {
                 let goal = Goal { answers, places, start: None };
                 // SAFETY: one thread at a time writes.
@@ -500,7 +500,7 @@ impl Run<'_> {
         hands.counts.clear();
         hands.counts.resize(outputs.len(), u64::from(self.initial.is_some()));
         self.begin(cells, &outputs, hands);
-        self.add_initial(cells, outputs.len());
+        self.add_initial(cells, outputs.len(), hands);
         self.take_in(cells, outputs, None, hands);
     }
 
@@ -528,15 +528,27 @@ impl Run<'_> {
     }
 
     /// Lets accumulators take in the initial value, if there is one.
-    fn add_initial(&self, cells: &mut [&mut dyn Cells], outputs: usize) {
-        let Some(initial) = &self.initial else { return };
-        // Whole words are aligned for every type.
-        let word = u64::from_ne_bytes(*initial);
-        let table = Table::of_any((&raw const word).cast(), 0, outputs, 1);
+    fn add_initial(&self, cells: &mut [&mut dyn Cells], outputs: usize, hands: &mut Hands) {
+        let Some(table) = self.initial_row(outputs, &mut hands.initial) else { return };
         for cells in cells {
-            // SAFETY: one element, again and again, that is there until after the call.
-            unsafe { cells.rows(0, table, self.len()) };
+            // SAFETY: a row of the buffer, which is there until after the call; whole words are
+            // aligned for every type.
+            unsafe { cells.columns(0, table, self.len()) };
         }
+    }
+
+    /// A row that has the initial value, if there is one, for each of some outputs: in the buffer,
+    /// until that is written to again.
+    pub(super) fn initial_row<'t>(
+        &self,
+        outputs: usize,
+        buffer: &mut Vec<u64>,
+    ) -> Option<Table<'t, ()>> {
+        let initial = self.initial.as_ref()?;
+        let size = self.preparation.map_or(self.item.size(), |how| how.size());
+        let bytes = room(buffer, outputs * size);
+        bytes.chunks_exact_mut(size).for_each(|to| to.copy_from_slice(&initial[..size]));
+        Some(Table::of_any(bytes.as_ptr().cast(), 0, 1, outputs))
     }
 
     /// Lets accumulators take in the elements of some outputs, or of a part of a
@@ -810,6 +822,10 @@ impl Run<'_> {
             most = most.max((before - left.len(), stage));
         }
         team.learn(most.1);
+        // An error below leaves them to the other operations.
+        if let Some(counts) = counts {
+            hands.counts = counts;
+        }
         left.sort_unstable_by_key(|&(_, output)| output);
         for &(place, output) in &left {
             let bits = (team.asked.otherwise)(output).map_err(|error| Failed { output, error })?;
@@ -817,9 +833,6 @@ impl Run<'_> {
             unsafe { answers.set_bits(goal.at(from + place), bits) };
         }
         hands.left = left;
-        if let Some(counts) = counts {
-            hands.counts = counts;
-        }
         Ok(())
     }
 

@@ -168,11 +168,9 @@ impl Run<'_> {
             tables.push(Table::of_any(all.as_ptr().cast(), stride, strips.elements, count));
         }
         let mut extra = 0;
-        if let Some(value) = &self.initial {
+        if let Some(table) = self.initial_row(count, initial) {
             // One more element of each.
-            let bytes = room(initial, count * size);
-            bytes.chunks_exact_mut(size).for_each(|x| x.copy_from_slice(&value[..size]));
-            tables[0].push(Table::of_any(bytes.as_ptr().cast(), 0, 1, count));
+            tables[0].push(table);
             extra = 1;
         }
         StripTables { tables, count, elements: strips.elements, extra, inner: len, size }

@@ -12,7 +12,8 @@
 //!    bits ([`wide`]), which hold any finite terms;
 //! 4. element by element into the superaccumulator, which holds everything.
 //!
-//! The rungs differ in speed only: each hands over the block's exact sum.
+//! The rungs differ in speed only: each hands over the block's exact sum. Infinities and NaNs are counted
+//! beside ([`specials`]).
 
 mod bins;
 mod fixed;
@@ -23,6 +24,7 @@ mod range;
 mod residues;
 pub(crate) mod short;
 pub(crate) mod side_by_side;
+mod specials;
 mod squares;
 mod terms;
 #[cfg(any(unoptimised, all(test, x86_vectors)))]
@@ -44,6 +46,7 @@ use moments::MomentsSum;
 use product_bins::BinnedProduct;
 use range::{RangeSum, Word};
 use residues::{LeftOut, ResidueSum};
+use specials::Specials;
 use squares::{Cut, SquareRange};
 use warpfold_core::DType;
 use warpfold_core::element::{Element, Key, Parts, bf16, f16};
@@ -86,11 +89,21 @@ pub(crate) struct Tuner {
     backoff: u32,
     /// For products.
     fixed: FixedTuner,
+    /// Whether the last block had infinities or NaNs: then the next one is copied without them at
+    /// once.
+    odd: bool,
 }
 
 impl Default for Tuner {
     fn default() -> Self {
-        Tuner { top: i32::MIN, rung: 0, patience: 0, backoff: 8, fixed: FixedTuner::NEW }
+        Tuner {
+            top: i32::MIN,
+            rung: 0,
+            patience: 0,
+            backoff: 8,
+            fixed: FixedTuner::NEW,
+            odd: false,
+        }
     }
 }
 
@@ -164,6 +177,12 @@ pub(crate) trait Summable: Terms {
         slices: Slices<'_, Self::Item>,
         isa: Isa,
     ) -> Option<()>;
+    /// Counts terms of elements that are no numbers, of one array.
+    fn count_specials<F: Format>(acc: &mut Superacc<F>, specials: Specials) {
+        // Of magnitudes and squares.
+        acc.nans += specials.nans;
+        acc.pos_infs += specials.positive + specials.negative;
+    }
     /// Absorbs one term by its bits.
     fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: Self::Item, other: Self::Item);
     /// An upper bound of `log2` of the sum of terms that a lane of the quick
@@ -186,6 +205,11 @@ macro_rules! plain_and_absolute {
                 isa: Isa,
             ) -> Option<()> {
                 element_bins(acc, slices.items(), false, isa)
+            }
+            fn count_specials<F: Format>(acc: &mut Superacc<F>, specials: Specials) {
+                acc.nans += specials.nans;
+                acc.pos_infs += specials.positive;
+                acc.neg_infs += specials.negative;
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
@@ -405,7 +429,9 @@ pub(crate) fn absorb<T: Summable, F: Format>(
     while !rest.is_empty() {
         let (block, after) = rest.split_at(tuner.block());
         rest = after;
-        if usual {
+        if usual && tuner.odd {
+            absorb_specials::<T, F>(acc, block, tuner, isa);
+        } else if usual {
             absorb_block::<T, F>(acc, block, tuner, isa);
         } else if T::bins(acc, block, isa).is_none() {
             // Bins are integers, which rounding modes do not touch.
@@ -425,8 +451,18 @@ pub(crate) fn absorb_moments<T: Squared, F: Format, G: Format>(
     Plain<T>: Summable<Item = T>,
     T::Squares: Summable<Item = T>,
 {
-    for items in items.chunks(BLOCK) {
+    let mut clean = Vec::new();
+    for mut items in items.chunks(BLOCK) {
         if fpenv::is_usual() {
+            if tuners.iter().any(|tuner| tuner.odd) {
+                clean.resize(items.len(), bytemuck::Zeroable::zeroed());
+                let specials = specials::without(items, &mut clean, isa);
+                Plain::<T>::count_specials(sum, specials);
+                T::Squares::count_specials(squares, specials);
+                let odd = specials != Specials::default();
+                tuners.iter_mut().for_each(|tuner| tuner.odd = odd);
+                items = &clean;
+            }
             if let Some(moments) = moments_at_once(items, &mut tuners[0].fixed, isa) {
                 deposit(sum, moments.sums);
                 deposit(squares, moments.products);
@@ -639,8 +675,8 @@ impl<E: Element> Kernel for LargestMagnitude<'_, E> {
     }
 }
 
-/// A block with infinities or NaNs: they are counted, and the rest is summed
-/// with zeros in their places.
+/// A block that may have infinities or NaNs: they are counted, and the rest is summed with zeros in
+/// their places.
 #[cold]
 fn absorb_specials<T: Summable, F: Format>(
     acc: &mut Superacc<F>,
@@ -648,23 +684,37 @@ fn absorb_specials<T: Summable, F: Format>(
     tuner: &mut Tuner,
     isa: Isa,
 ) {
-    /// Small enough for the stack.
-    const PIECE: usize = 512;
+    /// Few enough for the stack.
+    const FEW: usize = 512;
     let zero = <T::Item as bytemuck::Zeroable>::zeroed();
-    let mut clean = [[zero; PIECE]; 2];
-    for piece in slices.chunks(PIECE) {
-        let n = piece.len();
-        for (i, (&x, &y)) in piece.items().iter().zip(piece.others()).enumerate() {
-            let is_special = |x: T::Item| !matches!(x.parts(), Parts::Finite { .. });
-            [clean[0][i], clean[1][i]] = [x, y];
-            if is_special(x) || is_special(y) {
-                T::absorb_one(acc, x, y);
-                // The zero that takes its place must not count.
-                acc.count -= 1;
-                [clean[0][i], clean[1][i]] = [zero; 2];
-            }
+    let (n, mut few, mut many) = (slices.len(), [[zero; FEW]; 2], [const { Vec::new() }; 2]);
+    let [first, second] = if n <= FEW {
+        few.each_mut().map(|few| &mut few[..n])
+    } else {
+        many[0].resize(n, zero);
+        many[1].resize(if T::PAIRED { n } else { 0 }, zero);
+        many.each_mut().map(|many| &mut many[..])
+    };
+    if !T::PAIRED {
+        let found = specials::without(slices.items(), first, isa);
+        T::count_specials(acc, found);
+        tuner.odd = found != Specials::default();
+        return absorb_block::<T, F>(acc, Slices::one(first), tuner, isa);
+    }
+    tuner.odd = false;
+    for (i, (&x, &y)) in slices.items().iter().zip(slices.others()).enumerate() {
+        let is_special = |x: T::Item| !matches!(x.parts(), Parts::Finite { .. });
+        [first[i], second[i]] = [x, y];
+        if is_special(x) || is_special(y) {
+            T::absorb_one(acc, x, y);
+            // The zero that takes its place must not count.
+            acc.count -= 1;
+            [first[i], second[i]] = [zero; 2];
+            tuner.odd = true;
         }
-        absorb_block::<T, F>(acc, Slices::of_arrays(&clean, n), tuner, isa);
+    }
+    if let Ok(clean) = Slices::pair(first, &*second) {
+        absorb_block::<T, F>(acc, clean, tuner, isa);
     }
 }
 

@@ -217,6 +217,71 @@ fn states_of_marked(array: &Array, marks: &View<'_>, job: &Job<'_>) -> Vec<Vec<A
 }
 
 #[test]
+fn both_ends_of_marked_elements_are_those_of_the_marked() {
+    let items: Vec<f64> = (0..620).map(|i| f64::from(i * 37 % 101)).collect();
+    let marks: Vec<u8> = (0..620).map(|i| u8::from(i % 3 > 0)).collect();
+    let view = View::from_bytes(DType::F64, bytemuck::cast_slice(&items), &[20, 31]).unwrap();
+    let marks = View::from_bytes(DType::Bool, &marks, &[20, 31]).unwrap();
+    let job = Job {
+        views: [Some(&view), None],
+        reduced: &[true, false],
+        kinds: &[Kind::Extrema],
+        start: 0,
+        initial: None,
+        marks: Some(&marks),
+        isa: Isa::best(),
+        threads: Threads::Exactly(1),
+    };
+    let found = job.values(&[(Op::Min, 0), (Op::Max, 0), (Op::Range, 0)], &Rules::default());
+    let found: Vec<Vec<f64>> = found
+        .unwrap()
+        .iter()
+        .map(|outputs| match outputs {
+            Outputs::Numbers { numbers, .. } => numbers.as_slice::<f64>().unwrap().to_vec(),
+            Outputs::Values(values) => {
+                values.iter().map(|v| f64::from_bits(v.first().to_bits())).collect()
+            }
+        })
+        .collect();
+    for column in 0..31 {
+        let marked = (0..20).map(|row| row * 31 + column).filter(|i| i % 3 > 0).map(|i| items[i]);
+        let (min, max) = marked.fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(x), b.max(x)));
+        assert_eq!([found[0][column], found[1][column], found[2][column]], [min, max, max - min]);
+    }
+}
+
+#[test]
+fn all_unmarked_short_integers_are_counted() {
+    // More than their words can count, in rows and in columns.
+    let (shape, is_marked) = ([300, 700], |i: usize| i % 11 == 0);
+    let items: Vec<i8> = (0..300 * 700).map(|i| (i % 251) as i8).collect();
+    let marks: Vec<u8> = (0..items.len()).map(|i| u8::from(is_marked(i))).collect();
+    let view = View::from_bytes(DType::I8, bytemuck::cast_slice(&items), &shape).unwrap();
+    let marks = View::from_bytes(DType::Bool, &marks, &shape).unwrap();
+    for axis in [0, 1] {
+        let mut sums = vec![(0i64, 0i64); shape[1 - axis]];
+        for (i, &x) in items.iter().enumerate().filter(|&(i, _)| is_marked(i)) {
+            let sum = &mut sums[[i % 700, i / 700][axis]];
+            *sum = (sum.0 + i64::from(x), sum.1 + 1);
+        }
+        let means: Vec<f64> = sums.iter().map(|&(sum, n)| sum as f64 / n as f64).collect();
+        let job = Job {
+            views: [Some(&view), None],
+            reduced: &[axis == 0, axis == 1],
+            kinds: &[Kind::Sum],
+            start: 0,
+            initial: None,
+            marks: Some(&marks),
+            isa: Isa::best(),
+            threads: Threads::Exactly(1),
+        };
+        let found = job.values(&[(Op::Mean, 0)], &Rules::default()).unwrap();
+        let Outputs::Numbers { numbers, .. } = &found[0] else { panic!("values") };
+        assert_eq!(numbers.as_slice::<f64>().unwrap(), means, "over {axis}");
+    }
+}
+
+#[test]
 fn several_operations_and_an_initial_value_are_those_of_the_states() {
     let mut random = Rng::with_seed(seed(0x5e7e_7a15));
     let takers = [Op::Sum, Op::Prod, Op::Min, Op::Max, Op::MinMax, Op::Range, Op::NormInf];
