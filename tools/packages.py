@@ -37,7 +37,7 @@ MOST_BYTES = 8 << 20
 # The registry takes unknown slugs without an error, and drops them. These are the ones that ours may use.
 CATEGORIES = {
     "algorithms", "command-line-utilities", "compression", "concurrency", "development-tools::profiling",
-    "development-tools::testing", "emulators", "encoding", "hardware-support", "mathematics", "parser-implementations",
+    "development-tools::testing", "emulators", "encoding", "external-ffi-bindings", "hardware-support", "mathematics", "parser-implementations",
     "science",
 }
 

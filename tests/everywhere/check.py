@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same bits everywhere: one thread, Dask with two workers, four ranks of torch, eight of MPI, the command line.
+"""The same bits everywhere: one thread, Dask with two workers, four ranks of torch, eight of MPI, the command line alone and as ranks.
 
     python tests/everywhere/check.py [target/debug/warpfold]
 
@@ -9,6 +9,7 @@ answer differs.
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -87,12 +88,16 @@ def write(rank, found):
     pathlib.Path(os.environ["WARPFOLD_FOUND"], str(rank)).write_text("\n".join(found))
 
 
+def environment():
+    """With the words that Open MPI asks for on a small machine, as root, and its launcher in the path; others do not read them."""
+    words = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    return os.environ | words | {"PATH": f"{sys.prefix}/bin{os.pathsep}{os.environ['PATH']}"}
+
+
 def of_ranks(ranks, command):
     """What all ranks of a program have found."""
     with tempfile.TemporaryDirectory() as folder:
-        # Open MPI asks for all of this on a small machine, as root; others do not read it.
-        words = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=os.environ | words | {"WARPFOLD_FOUND": folder})
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment() | {"OMP_NUM_THREADS": "1", "WARPFOLD_FOUND": folder})
         if done.returncode:
             raise RuntimeError(done.stderr)
         found = {pathlib.Path(folder, str(rank)).read_text() for rank in range(ranks)}
@@ -107,21 +112,31 @@ def torch():
     return of_ranks(4, [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4", __file__, "--torch-rank"])
 
 
+def launcher():
+    own = pathlib.Path(sys.prefix, "bin/mpiexec")
+    found = str(own) if own.exists() else shutil.which("mpiexec")
+    if not found:
+        raise ImportError("no mpiexec")
+    return found
+
+
 def mpi():
     import warpfold.mpi  # noqa: F401
 
-    launcher = pathlib.Path(sys.prefix, "bin/mpiexec")
-    launcher = str(launcher) if launcher.exists() else "mpiexec"
-    return of_ranks(8, [launcher, "-n", "8", sys.executable, "-m", "mpi4py", __file__, "--mpi-rank"])
+    return of_ranks(8, [launcher(), "-n", "8", sys.executable, "-m", "mpi4py", __file__, "--mpi-rank"])
 
 
-def command_line(binary):
+def command_line(binary, ranks=0):
+    first, last = ([launcher(), "-n", str(ranks)], ["--mpi", "-f", "plain"]) if ranks else ([], [])
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for dtype in TYPES:
             file = f"{folder}/{dtype}.npy"
             np.save(file, numbers(dtype))
-            found += subprocess.run([binary, "reduce", "--op", ",".join(OPS), "--hex", file], capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+            command = [*first, binary, "reduce", "--op", ",".join(OPS), "--hex", file, *last]
+            # A launcher may write for a terminal.
+            printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240, env=environment()).stdout
+            found += printed.replace("\r", "").split("\n")[:-1]
     return found
 
 
@@ -133,6 +148,7 @@ def main():
     places = {"Dask, two workers": dask, "torch, four ranks of gloo": torch, "MPI, eight ranks": mpi}
     if len(sys.argv) > 1:
         places["the command line"] = lambda: command_line(sys.argv[1])
+        places["warpfold --mpi, eight ranks"] = lambda: command_line(sys.argv[1], ranks=8)
     passed, failed, skipped = 1, 0, 0
     for name, place in places.items():
         try:

@@ -78,7 +78,7 @@ pub(crate) enum Verb {
 }
 
 /// Flags of every command.
-#[derive(Args)]
+#[derive(Clone, Copy, Args)]
 pub(crate) struct Global {
     /// When to colour messages
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = OUTPUT)]
@@ -445,13 +445,16 @@ pub(crate) struct ExecutionArgs {
     /// Where to run: auto, cpu, cuda, cuda:N, or sim, which interprets the CUDA
     /// kernels on the CPU, slowly and checked
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = EXECUTION)]
-    device: Device,
+    pub(crate) device: Device,
     /// How many threads work [default: one for each core]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads, allow_negative_numbers = true, help_heading = EXECUTION)]
-    threads: Option<NonZeroUsize>,
+    pub(crate) threads: Option<NonZeroUsize>,
     /// How much memory buffers, or the states of groups, may take, such as 256M
     #[arg(long, value_name = "SIZE", value_parser = size, allow_negative_numbers = true, help_heading = EXECUTION)]
     pub(crate) memory_limit: Option<usize>,
+    /// Reduce a share, as one of the ranks that mpirun has started; the first prints
+    #[arg(long, help_heading = EXECUTION)]
+    pub(crate) mpi: bool,
     /// Say on stderr how it was done: the walk over memory, and on a device the
     /// kernel, its launch, the bytes in flight and what limits it
     #[arg(long, help_heading = EXECUTION)]
@@ -672,8 +675,10 @@ Examples:
   seq 1000 | warpfold reduce --op sum,std    numbers on a pipe
   warpfold sum --hex data.npy                the exact bits
   warpfold sum --device cuda data.npy        on a GPU: the same bits
+  mpirun -n 64 warpfold sum --mpi data.npy   by many processes: the same bits
 
 Environment:
+  WARPFOLD_MPI_LIBRARY  the MPI library, where none or another is found
   WARPFOLD_CPU       force an instruction set: sse2, avx2, avx512, avx512ifma
   RAYON_NUM_THREADS  how many threads work, where -j does not say
   NO_COLOR           no colours

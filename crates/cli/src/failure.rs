@@ -66,7 +66,16 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(hint) = error.chain().find_map(hint) {
         say(HINT, "hint:", &hint);
     }
-    ExitCode::from(if error.is::<Usage>() { USAGE } else { DATA })
+    ExitCode::from(status(error))
+}
+
+/// The exit status of an error.
+pub(crate) fn status(error: &anyhow::Error) -> u8 {
+    match error {
+        _ if is_closed_pipe(error) => 0,
+        _ if error.is::<Usage>() => USAGE,
+        _ => DATA,
+    }
 }
 
 /// Prints clap's messages: help and the version, which are not errors, or what is wrong
@@ -169,6 +178,9 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     }
     if let Some(error) = cause.downcast_ref::<warpfold_ladder::report::Foreign>() {
         return Some(error.hint().into());
+    }
+    if let Some(error) = cause.downcast_ref::<warpfold::mpi::Error>() {
+        return error.hint().map(Into::into);
     }
     if let Some(error) = cause.downcast_ref::<warpfold_cuda::Error>() {
         return error.hint().map(Into::into);

@@ -14,6 +14,7 @@ mod output;
 mod printable;
 mod progress;
 mod ptx;
+mod ranks;
 mod report;
 mod sink;
 

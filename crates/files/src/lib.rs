@@ -40,6 +40,7 @@ mod raw;
 #[cfg(feature = "safetensors")]
 mod safetensors;
 mod seal;
+mod share;
 mod source;
 pub mod stream;
 mod table;
@@ -60,6 +61,7 @@ pub use format::Format;
 pub use guard::hide_guarded_panics;
 pub use member::{join_member, split_members};
 pub use open::{Endian, OpenOptions, inspect, open, open_keyed};
+pub use share::Share;
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
 pub use table::{LeftOut, TableColumn};
 #[cfg(feature = "text")]

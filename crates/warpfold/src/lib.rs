@@ -40,6 +40,7 @@
 //! | `cuda` | CUDA devices: [`Device::Cuda`] |
 //! | `cudarc` | slices of cudarc on its streams: `DeviceArray::of` |
 //! | `sim` | the interpreter of the CUDA kernels: [`Device::Sim`] |
+//! | `mpi` | ranks of an MPI program put partials together: `mpi::all_reduce` |
 //! | `serde` | [`Op`], [`DType`], [`NanPolicy`], [`Rules`], [`Answer`], [`Partial`] and [`Accumulator`] are written and read |
 //!
 #![cfg_attr(feature = "ndarray", doc = "```")]
@@ -110,6 +111,8 @@ mod initial;
 pub mod internal;
 mod items;
 mod iterators;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 mod named;
 #[cfg(feature = "ndarray")]
 mod ndarray;

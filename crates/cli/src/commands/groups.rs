@@ -2,12 +2,13 @@
 
 use super::merge::{bytes, pair};
 use crate::args::{
-    ExecutionArgs, Global, GroupArgs, InputArgs, OutputArgs, PartialArgs, ReduceArgs, StatsArgs,
+    ExecutionArgs, GroupArgs, InputArgs, OutputArgs, PartialArgs, ReduceArgs, StatsArgs,
 };
 use crate::failure::{Usage, note};
 use crate::inputs;
 use crate::output::{self, GroupReport, GroupRows};
 use crate::progress::Bar;
+use crate::ranks::Ranks;
 use crate::sink::Sink;
 use anyhow::{Context, Result};
 use std::ffi::{OsStr, OsString};
@@ -18,14 +19,15 @@ use warpfold_files::groups::{self, Keyed};
 use warpfold_files::{OpenOptions, open_keyed};
 
 /// `reduce --by`.
-pub(super) fn reduce(args: &ReduceArgs, global: &Global) -> Result<()> {
+pub(super) fn reduce(args: &ReduceArgs, ranks: &Ranks) -> Result<()> {
     let rest = &args.rest;
-    check(&args.ops, rest.axes.is_given())?;
+    ranks.on_all(check(&args.ops, rest.axes.is_given()))?;
     let reduction = rest.rules.apply(Reduction::new(args.ops.iter().copied()));
-    let reduction = rest.execution.apply(reduction);
+    let reduction = ranks.apply(&rest.execution, reduction)?;
     let rules = *reduction.rules();
-    let asked = Asked { input: &rest.input, groups: &rest.groups, execution: &rest.execution };
-    let partial = asked.partial(reduction, 0, false, global)?;
+    let (input, groups, execution) = (&rest.input, &rest.groups, &rest.execution);
+    let asked = Asked { input, groups, execution, ranks };
+    let Some(partial) = asked.partial(reduction, 0, false)? else { return Ok(()) };
     let report = report(&partial, |column, op, order| {
         partial.finish_op(column, op, &rules, order, Threads::All)
     })?;
@@ -33,12 +35,13 @@ pub(super) fn reduce(args: &ReduceArgs, global: &Global) -> Result<()> {
 }
 
 /// `stats --by`.
-pub(super) fn stats(args: &StatsArgs, ops: &[Op], global: &Global) -> Result<()> {
+pub(super) fn stats(args: &StatsArgs, ops: &[Op], ranks: &Ranks) -> Result<()> {
     let reduction = args.rules.apply(Reduction::new(ops.iter().copied()));
-    let reduction = args.execution.apply(reduction);
+    let reduction = ranks.apply(&args.execution, reduction)?;
     let rules = *reduction.rules();
-    let asked = Asked { input: &args.input, groups: &args.groups, execution: &args.execution };
-    let partial = asked.partial(reduction, 0, true, global)?;
+    let (input, groups, execution) = (&args.input, &args.groups, &args.execution);
+    let asked = Asked { input, groups, execution, ranks };
+    let Some(partial) = asked.partial(reduction, 0, true)? else { return Ok(()) };
     let report = report(&partial, |column, op, order| {
         let finish = |rules: &Rules| partial.finish_op(column, op, rules, order, Threads::All);
         // As without groups: other types of answers are meant for other operations, and
@@ -60,11 +63,13 @@ pub(super) fn stats(args: &StatsArgs, ops: &[Op], global: &Global) -> Result<()>
 }
 
 /// `partial --by`.
-pub(super) fn partial(args: &PartialArgs, global: &Global) -> Result<()> {
-    check(&args.ops, args.axes.is_given())?;
-    let reduction = args.execution.apply(Reduction::new(args.ops.iter().copied()));
-    let asked = Asked { input: &args.input, groups: &args.groups, execution: &args.execution };
-    let partial = asked.partial(reduction, args.start, false, global)?;
+pub(super) fn partial(args: &PartialArgs, ranks: &Ranks) -> Result<()> {
+    ranks.on_all(check(&args.ops, args.axes.is_given()))?;
+    let reduction = Reduction::new(args.ops.iter().copied());
+    let reduction = ranks.apply(&args.execution, reduction)?;
+    let (input, groups, execution) = (&args.input, &args.groups, &args.execution);
+    let asked = Asked { input, groups, execution, ranks };
+    let Some(partial) = asked.partial(reduction, args.start, false)? else { return Ok(()) };
     write_state(&partial, &args.output)
 }
 
@@ -126,6 +131,7 @@ struct Asked<'a> {
     input: &'a InputArgs,
     groups: &'a GroupArgs,
     execution: &'a ExecutionArgs,
+    ranks: &'a Ranks,
 }
 
 impl Asked<'_> {
@@ -134,23 +140,27 @@ impl Asked<'_> {
         reduction: Reduction,
         start: u64,
         all_columns: bool,
-        global: &Global,
-    ) -> Result<GroupPartial> {
-        let files = inputs::files(&self.input.files)?;
+    ) -> Result<Option<GroupPartial>> {
+        let quiet = self.ranks.global.quiet;
         let options = OpenOptions { all_columns, ..self.input.options() };
         let keys = self.groups.keys();
-        let open = |file: &OsString| open_keyed(file, &keys, &options);
-        let tables = files.iter().map(open).collect::<warpfold_files::Result<Vec<Keyed>>>()?;
-        let question = self.groups.question(reduction, start, self.execution.memory_limit);
-        let bar = Bar::new(global.quiet);
+        let tables = self.ranks.on_all((|| {
+            let files = inputs::files(&self.input.files)?;
+            let open = |file: &OsString| open_keyed(file, &keys, &options);
+            Ok(files.iter().map(open).collect::<warpfold_files::Result<Vec<Keyed>>>()?)
+        })())?;
+        let mut question = self.groups.question(reduction, start, self.execution.memory_limit);
+        let tables = self.ranks.tables(tables, &mut question);
+        let bar = Bar::new(quiet);
         // `stats` leaves out what a column has no answer to.
         let reduce = if all_columns { groups::partial_of_some } else { groups::partial };
         let partial = reduce(tables, &question, &bar)?;
         drop(bar);
-        if !global.quiet {
-            note_left_out(&partial);
+        let merged = self.ranks.merged(vec![partial])?.and_then(|mut merged| merged.pop());
+        if let Some(partial) = merged.as_ref().filter(|_| !quiet) {
+            note_left_out(partial);
         }
-        Ok(partial)
+        Ok(merged)
     }
 }
 

@@ -15,6 +15,7 @@ mod reduce;
 mod stats;
 
 use crate::args::{Cli, Verb};
+use crate::ranks;
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -25,9 +26,15 @@ use std::process::ExitCode;
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     let global = &cli.global;
     match cli.verb {
-        Verb::Reduce(args) => reduce::run(&args, global),
-        Verb::Stats(args) => stats::run(&args, global),
-        Verb::Partial(args) => partial::run(&args, global),
+        Verb::Reduce(args) => {
+            return ranks::run(&args.rest.execution, global, |ranks| reduce::run(&args, ranks));
+        }
+        Verb::Stats(args) => {
+            return ranks::run(&args.execution, global, |ranks| stats::run(&args, ranks));
+        }
+        Verb::Partial(args) => {
+            return ranks::run(&args.execution, global, |ranks| partial::run(&args, ranks));
+        }
         Verb::Merge(args) => merge::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Ptx(args) => return ptx::run(&args, global),

@@ -1,28 +1,44 @@
 //! `reduce`, and with it `sum`, `mean` and their kin.
 
-use super::groups;
+use super::{groups, partial};
 use crate::args::{Global, ReduceArgs, SegmentArgs};
 use crate::descriptors;
 use crate::failure::{Usage, note};
 use crate::progress::Bar;
+use crate::ranks::Ranks;
 use crate::report::{Array, Report};
 use crate::{inputs, output};
 use anyhow::Result;
 use std::ffi::OsString;
-use warpfold::{Op, Reduction};
+use warpfold::{Op, Partial, Reduction};
 use warpfold_files::stream::Cuts;
 use warpfold_files::{OpenOptions, Source, stream};
 
-pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
+pub(crate) fn run(args: &ReduceArgs, ranks: &Ranks) -> Result<()> {
     let rest = &args.rest;
-    output::check(&rest.output)?;
-    if !rest.groups.keys().is_empty() {
-        return groups::reduce(args, global);
-    }
-    let reduction = rest.axes.apply(Reduction::new(args.ops.iter().copied()));
-    let reduction = rest.execution.apply(rest.rules.apply(reduction));
-    let files = inputs::files(&rest.input.files)?;
-    let named = open(&args.ops, &files, &rest.input.options(), global.quiet)?;
+    let global = &ranks.global;
+    let opened = ranks.on_all((|| {
+        output::check(&rest.output)?;
+        let reduction = rest.rules.apply(Reduction::new(args.ops.iter().copied()));
+        let reduction = ranks.apply(&rest.execution, rest.axes.apply(reduction))?;
+        ranks.check(&rest.input.files)?;
+        if !rest.groups.keys().is_empty() {
+            return Ok(None);
+        }
+        let files = inputs::files(&rest.input.files)?;
+        let named = open(&args.ops, &files, &rest.input.options(), global.quiet)?;
+        let cuts = cuts(&rest.segments, &files)?;
+        if ranks.are_many() {
+            if cuts.is_some() {
+                return Err(Usage::new("--mpi shares out rows, whatever segments they are of")
+                    .hint("leave out --mpi, or give each process segments of its own")
+                    .into());
+            }
+            named.iter().try_for_each(|named| partial::check_merges(named, &reduction))?;
+        }
+        Ok(Some((reduction, named, cuts)))
+    })())?;
+    let Some((reduction, named, cuts)) = opened else { return groups::reduce(args, ranks) };
     if args.ops.iter().any(|&op| counts_steps(op)) {
         named.iter().for_each(|named| note_unit(named, global));
     }
@@ -30,7 +46,20 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let bar = Bar::new(global.quiet);
     let limit = rest.execution.memory_limit;
     rest.execution.begin();
-    let outcomes = match cuts(&rest.segments, &files)? {
+    let outcomes = match cuts {
+        None if ranks.are_many() => {
+            let sources = inputs.iter().filter_map(|inputs| inputs.items.first());
+            let sources: Vec<String> = sources.map(|source| source.name.clone()).collect();
+            let partials = ranks.partials(inputs, &reduction, 0, limit, &bar)?;
+            let Some(merged) = ranks.merged(partials)? else { return Ok(()) };
+            let finished = |(partial, name): (Partial, String)| {
+                let answer = partial.finish(reduction.rules());
+                let wrong = |source| warpfold_files::Error::Reduce { name, source };
+                let (missing, unit) = (partial.missing(), partial.unit().cloned());
+                Ok(stream::Outcome { answer: answer.map_err(wrong)?, missing, unit })
+            };
+            merged.into_iter().zip(sources).map(finished).collect::<Result<_>>()?
+        }
         None => stream::reduce_all(inputs, &reduction, limit, &bar)?,
         Some(cuts) => {
             let reduction = match rest.segments.initial {

@@ -1,30 +1,36 @@
 //! `stats`: the usual questions, in one pass.
 
 use super::groups;
-use crate::args::{Global, StatsArgs};
+use crate::args::StatsArgs;
 use crate::progress::Bar;
+use crate::ranks::Ranks;
 use crate::report::{Array, OpAnswer, Report};
 use crate::{inputs, output};
 use anyhow::{Context, Result};
 use warpfold::{DType, Error, Op, Partial, Reduction, Rules};
-use warpfold_files::stream;
 
 const OPS: [Op; 9] =
     [Op::Count, Op::Sum, Op::Mean, Op::Std, Op::Min, Op::Max, Op::ArgMin, Op::ArgMax, Op::CountNan];
 
-pub(crate) fn run(args: &StatsArgs, global: &Global) -> Result<()> {
-    output::check(&args.output)?;
-    if !args.groups.keys().is_empty() {
-        return groups::stats(args, &OPS, global);
-    }
-    let reduction = args.execution.apply(args.rules.apply(Reduction::new(OPS)));
-    let files = inputs::files(&args.input.files)?;
-    let named = inputs::all_arrays(&files, &args.input.options(), global.quiet)?;
+pub(crate) fn run(args: &StatsArgs, ranks: &Ranks) -> Result<()> {
+    let global = &ranks.global;
+    let opened = ranks.on_all((|| {
+        output::check(&args.output)?;
+        let reduction = ranks.apply(&args.execution, args.rules.apply(Reduction::new(OPS)))?;
+        ranks.check(&args.input.files)?;
+        if !args.groups.keys().is_empty() {
+            return Ok(None);
+        }
+        let files = inputs::files(&args.input.files)?;
+        Ok(Some((reduction, inputs::all_arrays(&files, &args.input.options(), global.quiet)?)))
+    })())?;
+    let Some((reduction, named)) = opened else { return groups::stats(args, &OPS, ranks) };
     let (names, inputs): (Vec<_>, Vec<_>) = named.into_iter().map(|n| (n.name, n.inputs)).unzip();
     let bar = Bar::new(global.quiet);
     let limit = args.execution.memory_limit;
     args.execution.begin();
-    let partials = stream::partials(inputs, &reduction, 0, limit, &bar)?;
+    let partials = ranks.partials(inputs, &reduction, 0, limit, &bar)?;
+    let Some(partials) = ranks.merged(partials)? else { return Ok(()) };
     drop(bar);
     args.execution.explain();
     let mut arrays = Vec::with_capacity(partials.len());

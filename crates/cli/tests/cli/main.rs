@@ -10,6 +10,8 @@ mod groups;
 mod ladder;
 mod learn;
 #[cfg(unix)]
+mod mpi;
+#[cfg(unix)]
 mod names;
 mod output;
 mod pipes;

@@ -2,8 +2,10 @@
 
 use super::joined::Kind;
 use crate::cast::Cast;
+use crate::share::Turn;
 use crate::table::{ReadTable, TableBlock, TableBlocks, Typing};
 use crate::{Access, Batch, Block, Blocks, Error, Extent, ReadAt, Result, Source};
+use core::ops::Range;
 use std::sync::Arc;
 use warpfold_core::DType;
 
@@ -15,6 +17,8 @@ pub struct Keyed {
     /// What becomes of each column, keys first, where tables are joined.
     pub(super) casts: Arc<[Option<Cast>]>,
     reader: Reader,
+    /// Which blocks are read.
+    turn: Turn,
     /// For progress, where it is known.
     pub(super) bytes: Option<u64>,
 }
@@ -38,7 +42,8 @@ enum Reader {
     Table(Box<dyn ReadTable>, Vec<(usize, Typing)>),
     /// Blocks of the same rows.
     Blocks(Vec<Box<dyn Blocks>>),
-    Random(Arc<Vec<(Box<dyn ReadAt>, DType)>>, u64),
+    /// These rows of arrays.
+    Random(Arc<Vec<(Box<dyn ReadAt>, DType)>>, Range<u64>),
 }
 
 impl Keyed {
@@ -56,8 +61,8 @@ impl Keyed {
             columns.into_iter().map(|(name, typing)| (name, Kind::plain(typing))).collect()
         };
         let (keys, values) = (plain(keys), plain(values));
-        let casts = Arc::default();
-        Keyed { name, keys, values, casts, reader: Reader::Table(table, columns), bytes }
+        let (casts, reader) = (Arc::default(), Reader::Table(table, columns));
+        Keyed { name, keys, values, casts, reader, turn: Turn::ALL, bytes }
     }
 
     /// Columns whose blocks are of the same rows.
@@ -69,7 +74,8 @@ impl Keyed {
         blocks: Vec<Box<dyn Blocks>>,
         bytes: Option<u64>,
     ) -> Keyed {
-        Keyed { name, keys, values, casts: Arc::default(), reader: Reader::Blocks(blocks), bytes }
+        let (casts, reader) = (Arc::default(), Reader::Blocks(blocks));
+        Keyed { name, keys, values, casts, reader, turn: Turn::ALL, bytes }
     }
 
     /// Arrays of numbers.
@@ -116,7 +122,7 @@ impl Keyed {
             }
         }
         let reader = match (random.is_empty(), blocks.is_empty(), rows) {
-            (false, true, Some(rows)) => Reader::Random(Arc::new(random), rows),
+            (false, true, Some(rows)) => Reader::Random(Arc::new(random), 0..rows),
             (true, false, _) => Reader::Blocks(blocks),
             _ => {
                 return Err(Error::format(&name, "its columns are stored in different ways")
@@ -124,7 +130,35 @@ impl Keyed {
             }
         };
         let casts = Arc::default();
-        Ok(Keyed { name, keys: key_columns, values: value_columns, casts, reader, bytes })
+        let (keys, values, turn) = (key_columns, value_columns, Turn::ALL);
+        Ok(Keyed { name, keys, values, casts, reader, turn, bytes })
+    }
+
+    /// The number of rows, if they are at hand in any order.
+    pub(crate) fn random_rows(&self) -> Option<u64> {
+        match &self.reader {
+            Reader::Random(_, rows) => Some(rows.end),
+            _ => None,
+        }
+    }
+
+    /// These rows alone, of arrays whose rows are at hand in any order.
+    pub(crate) fn of_rows(mut self, own: Range<u64>) -> Keyed {
+        if let Reader::Random(_, rows) = &mut self.reader {
+            *rows = own;
+        }
+        self
+    }
+
+    /// These blocks alone, of tables that are read front to back.
+    pub(crate) fn of_turn(self, turn: Turn) -> Keyed {
+        let reader = match self.reader {
+            // Its rows are not cut where other tables have blocks.
+            Reader::Random(arrays, rows) if turn.is_first() => Reader::Random(arrays, rows),
+            Reader::Random(arrays, _) => Reader::Random(arrays, 0..0),
+            reader => reader,
+        };
+        Keyed { reader, turn, ..self }
     }
 
     /// The columns of keys, or those of values.
@@ -149,9 +183,10 @@ impl Keyed {
         let reading = match self.reader {
             Reader::Table(table, columns) => Reading::Table(table.read(&columns)?),
             Reader::Blocks(blocks) => Reading::Blocks(blocks),
-            Reader::Random(arrays, rows) => Reading::Random { arrays, rows, next: 0 },
+            Reader::Random(arrays, rows) => Reading::Random(arrays, rows),
         };
-        Ok(Units { name: self.name, columns, types, casts: self.casts, reading })
+        let turn = self.turn;
+        Ok(Units { name: self.name, columns, types, casts: self.casts, turn, reading })
     }
 }
 
@@ -161,13 +196,14 @@ pub(super) struct Units {
     columns: usize,
     types: Vec<Typing>,
     casts: Arc<[Option<Cast>]>,
+    turn: Turn,
     reading: Reading,
 }
 
 enum Reading {
     Table(Box<dyn TableBlocks>),
     Blocks(Vec<Box<dyn Blocks>>),
-    Random { arrays: Arc<Vec<(Box<dyn ReadAt>, DType)>>, rows: u64, next: u64 },
+    Random(Arc<Vec<(Box<dyn ReadAt>, DType)>>, Range<u64>),
 }
 
 /// Rows of an array that are read at once.
@@ -177,25 +213,26 @@ impl Units {
     /// The next rows, undecoded; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Unit>> {
         let held = match &mut self.reading {
-            Reading::Table(blocks) => match blocks.next_block()? {
+            Reading::Table(blocks) => match self.turn.take(|| blocks.next_block())? {
                 Some(block) => Held::Table(block),
                 None => return Ok(None),
             },
             Reading::Blocks(columns) => {
-                let next = columns.iter_mut().map(|blocks| blocks.next_block());
-                let blocks: Vec<Option<Box<dyn Block>>> = next.collect::<Result<_>>()?;
-                if blocks.iter().all(Option::is_none) {
-                    return Ok(None);
-                }
+                let next = || {
+                    let next = columns.iter_mut().map(|blocks| blocks.next_block());
+                    let blocks: Vec<Option<Box<dyn Block>>> = next.collect::<Result<_>>()?;
+                    Ok(Some(blocks).filter(|blocks| blocks.iter().any(Option::is_some)))
+                };
+                let Some(blocks) = self.turn.take(next)? else { return Ok(None) };
                 let blocks = blocks.into_iter().collect::<Option<Vec<_>>>();
                 Held::Blocks(blocks.ok_or_else(|| uneven(&self.name))?)
             }
-            Reading::Random { arrays, rows, next } => {
-                if next == rows {
+            Reading::Random(arrays, rows) => {
+                if rows.is_empty() {
                     return Ok(None);
                 }
-                let (from, to) = (*next, (*next + ROWS).min(*rows));
-                *next = to;
+                let (from, to) = (rows.start, rows.end.min(rows.start + ROWS));
+                rows.start = to;
                 Held::Rows(Arc::clone(arrays), from, to)
             }
         };

@@ -15,6 +15,7 @@ mod pieces;
 mod positions;
 mod random_tables;
 mod seeds;
+mod shares;
 mod stream;
 mod tables;
 mod text;
