@@ -184,12 +184,6 @@ impl<'a> Plan<'a> {
         row.is_some_and(|&(len, [stride, _])| stride == size.cast_signed() && len * size >= bytes)
     }
 
-    /// Whether the elements of an output lie together in the first array.
-    pub(crate) fn is_one_run(&self) -> bool {
-        let size = self.source.dtype.size().cast_signed();
-        matches!(self.plain.dims[..], [ref only] if only.strides[0] == size)
-    }
-
     /// Where the plain walk over the first array's first output begins.
     pub(crate) fn first_element(&self) -> *const u8 {
         self.source.shifted(self.plain.offsets).origin()

@@ -259,9 +259,9 @@ impl Job<'_> {
         let in_order = plan.walk(true).in_order;
         let most = match op {
             // In another order than that of indices, states look at all elements that are
-            // as good as the best.
+            // as good as the best; accumulators copy rows.
             Op::ArgMin | Op::ArgMax if !in_order && plan.has_rows_in_index_order(ROW) => usize::MAX,
-            Op::Min | Op::Max if !plan.is_one_run() => LONG,
+            Op::ArgMin | Op::ArgMax if !in_order => LONG,
             _ => most_alone(plan.dtype(), op),
         };
         plan.len() <= most

@@ -29,8 +29,8 @@ use warpfold_core::{DType, Element, NanPolicy, Op, fpenv, with_element};
 
 /// Calls a generic function with the order in which the element is the least that `op` seeks.
 macro_rules! with_order {
-    ($dtype:expr, $op:expr, $order:ident => $body:expr) => {{
-        let dtype: DType = $dtype;
+    ($dtype:expr, $op:expr, $omits:expr, $order:ident => $body:expr) => {{
+        let (dtype, omits): (DType, bool) = ($dtype, $omits);
         let opposite = if $op == Op::ArgMax { u64::MAX } else { 0 };
         let bits = flip(dtype) ^ opposite;
         macro_rules! with {
@@ -40,9 +40,9 @@ macro_rules! with_order {
             }};
         }
         match dtype.known() {
-            Known::F16 | Known::BF16 => with!(real::<i16>(dtype, opposite)),
-            Known::F32 => with!(real::<i32>(dtype, opposite)),
-            Known::F64 => with!(real::<i64>(dtype, opposite)),
+            Known::F16 | Known::BF16 => with!(real::<i16>(dtype, opposite, omits)),
+            Known::F32 => with!(real::<i32>(dtype, opposite, omits)),
+            Known::F64 => with!(real::<i64>(dtype, opposite, omits)),
             Known::Bool => with!(Truth(i8::of(opposite))),
             Known::I8 | Known::U8 => with!(Whole(i8::of(bits))),
             Known::I16 | Known::U16 => with!(Whole(i16::of(bits))),
@@ -76,8 +76,10 @@ pub(crate) fn most_alone(dtype: DType, op: Op) -> usize {
     match (op, dtype) {
         // They may be settled early.
         (Op::Any | Op::All, _) => usize::MAX,
-        // States look for both ends.
-        (Op::Min | Op::Max, dtype) if !dtype.is_float() => MOST_ELEMENTS,
+        // States look for both ends, and for NaNs.
+        (Op::Min | Op::Max | Op::NormInf, _) => MOST_ELEMENTS,
+        // They may be found at once: a NaN is the answer.
+        (Op::ArgMin | Op::ArgMax, _) => MOST_ELEMENTS,
         (Op::Prod, DType::F32) => f32::MANY,
         (Op::Prod, DType::F64) => f64::MANY,
         (Op::SumSq | Op::Norm2, DType::F32) => MANY_SQUARES,
@@ -139,7 +141,8 @@ impl<U: Use> Choice<'_, U> {
         }
         let dtype = self.dtype;
         match self.op {
-            Op::ArgMin | Op::ArgMax | Op::CountNonzero | Op::Any | Op::All if !nans => None,
+            Op::CountNonzero | Op::Any | Op::All if !nans => None,
+            Op::ArgMin | Op::ArgMax if !nans && self.rules.nan != NanPolicy::Omit => None,
             Op::CountNan if dtype.is_float() => Some(with_word!(dtype.size(), W => {
                 self.lanes(Counted::<W, true> { bits: infinity(dtype), asked: Asked::Sum })
             })),
@@ -392,7 +395,7 @@ impl<U: Use> Choice<'_, U> {
     }
 
     fn positions(&self) -> Chosen<U> {
-        with_order!(self.dtype, self.op, order => self.first(order))
+        with_order!(self.dtype, self.op, !self.nans(), order => self.first(order))
     }
 
     /// Positions are indices: the reduced axes are walked in their own order.
@@ -408,7 +411,7 @@ impl<U: Use> Choice<'_, U> {
 /// The position of the element that `op` seeks, of fewer than 2^32 bytes of them, at least one;
 /// `None` if they are not aligned.
 pub(crate) fn position(dtype: DType, op: Op, items: &[u8], isa: Isa) -> Option<u64> {
-    with_order!(dtype, op, order => {
+    with_order!(dtype, op, false, order => {
         let items = bytemuck::try_cast_slice(items).ok()?;
         Some(extremes::position(order, items, isa))
     })
@@ -435,6 +438,7 @@ fn nan_bits(dtype: DType) -> u64 {
 }
 
 /// Floats in their order, or in the opposite one.
-fn real<W: Word>(dtype: DType, opposite: u64) -> Real<W> {
-    Real { infinity: infinity(dtype), flip: W::of(opposite) }
+fn real<W: Word>(dtype: DType, opposite: u64, omits: bool) -> Real<W> {
+    let nan = if omits { W::GREATEST } else { W::LEAST };
+    Real { infinity: infinity(dtype), flip: W::of(opposite), nan }
 }

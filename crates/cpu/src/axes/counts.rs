@@ -75,7 +75,7 @@ impl<W: Word> Lanes for Found<W> {
     type B = ();
     type C = ();
     const START: (u8, (), ()) = (0, (), ());
-    const SETTLES: bool = true;
+    const MOST_SETTLED: usize = usize::MAX;
 
     #[inline(always)]
     fn take(self, a: &mut u8, (): &mut (), (): &mut (), x: W, _: u32) {
@@ -101,7 +101,7 @@ impl<W: Word> Lanes for Found<W> {
         *a |= others.0;
     }
 
-    fn is_settled(a: u8) -> bool {
+    fn is_settled(self, a: u8) -> bool {
         a != 0
     }
 

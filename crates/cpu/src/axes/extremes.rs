@@ -292,6 +292,16 @@ pub(super) trait Order: Copy + Send + Sync + 'static {
     type Word: Word;
     /// A word that is less the better the element is.
     fn key(self, x: Self::Word) -> Self::Word;
+    /// The key of an element that none is better than: a NaN's, or that of the end of the type.
+    #[inline(always)]
+    fn end(self) -> Self::Word {
+        Self::Word::LEAST
+    }
+    /// Whether a key is that of elements that are left out.
+    fn is_none(self, key: Self::Word) -> bool {
+        let _ = key;
+        false
+    }
     /// An element that is better than all that differ from it, where that is quickly known.
     #[inline(always)]
     fn quick(self, items: &[Self::Word]) -> Option<Self::Word> {
@@ -331,15 +341,21 @@ impl Order for Truth {
     fn key(self, x: i8) -> i8 {
         i8::from(x != 0) ^ self.0
     }
+    #[inline(always)]
+    fn end(self) -> i8 {
+        self.key(i8::from(self.0 != 0))
+    }
 }
 
-/// Floats, of which -0 and +0 are equal; a NaN is better than all others.
+/// Floats, of which -0 and +0 are equal; a NaN is better than all others, or worse.
 #[derive(Clone, Copy)]
 pub(super) struct Real<W> {
     /// The bits of infinity.
     pub(super) infinity: W,
     /// What their words in order are combined with.
     pub(super) flip: W,
+    /// The key of NaNs: the least, or the greatest where they are left out.
+    pub(super) nan: W,
 }
 
 impl<W: Word> Order for Real<W> {
@@ -348,7 +364,10 @@ impl<W: Word> Order for Real<W> {
     fn key(self, x: W) -> W {
         // By arithmetic: compilers make no vectors of the choice.
         let nan = (x & W::GREATEST).is_above(self.infinity);
-        ((x.by_value() ^ self.flip) & !nan) | (W::LEAST & nan)
+        ((x.by_value() ^ self.flip) & !nan) | (self.nan & nan)
+    }
+    fn is_none(self, key: W) -> bool {
+        self.nan == W::GREATEST && key == W::GREATEST
     }
     #[inline(always)]
     fn quick(self, items: &[W]) -> Option<W> {
@@ -440,6 +459,12 @@ impl<O: Order> Lanes for First<O> {
     type B = u32;
     type C = ();
     const START: (O::Word, u32, ()) = (O::Word::GREATEST, 0, ());
+    // Of several outputs all would have to be.
+    const MOST_SETTLED: usize = 1;
+
+    fn is_settled(self, a: O::Word) -> bool {
+        a == self.order.end()
+    }
 
     #[inline(always)]
     fn take(self, a: &mut O::Word, b: &mut u32, (): &mut (), x: O::Word, at: u32) {
@@ -507,6 +532,9 @@ impl<O: Order> Lanes for First<O> {
                 };
                 found = Some((key, (start + at) as u32, ()));
             }
+            if key == self.order.end() {
+                break;
+            }
             start += items.len();
         }
         found
@@ -517,7 +545,9 @@ impl<O: Order> Lanes for First<O> {
         (at + b as usize * lanes + lane) as u32
     }
 
-    fn answer(&self, words: Words<'_, Self>, to: &mut [u64], _: Request<'_>) {
+    fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         to.iter_mut().zip(words.b).for_each(|(to, &at)| *to = u64::from(at));
+        let none = (0..to.len()).filter(|&i| self.order.is_none(words.a[i]));
+        request.missing.extend(none.map(|i| request.place + i));
     }
 }

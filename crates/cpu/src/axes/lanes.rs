@@ -24,8 +24,8 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     type C: Copy + Send;
     /// Words that have seen nothing.
     const START: (Self::A, Self::B, Self::C);
-    /// See [`Cells::settles`].
-    const SETTLES: bool = false;
+    /// The most outputs together that may be [settled](Cells::settles).
+    const MOST_SETTLED: usize = 0;
 
     /// Takes in an element at position `at`, which is beyond those before.
     fn take(self, a: &mut Self::A, b: &mut Self::B, c: &mut Self::C, x: Self::Item, at: u32);
@@ -59,7 +59,7 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
         None
     }
     /// Whether no element can change the answer.
-    fn is_settled(a: Self::A) -> bool {
+    fn is_settled(self, a: Self::A) -> bool {
         let _ = a;
         false
     }
@@ -243,11 +243,11 @@ impl<L: Lanes> Cells for LanedCells<L> {
     }
 
     fn settles(&self) -> bool {
-        L::SETTLES
+        self.a.len() <= L::MOST_SETTLED
     }
 
     fn is_settled(&self) -> bool {
-        self.a.iter().all(|&a| L::is_settled(a))
+        self.a.iter().all(|&a| self.fold.lanes.is_settled(a))
     }
 }
 

@@ -45,9 +45,9 @@ use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::walks;
 use core::alloc::Layout;
-use fold::{Fold, OfTables, Part};
+use fold::{OfTables, Part};
 use prepare::Preparation;
-use run::{Asked, Run};
+use run::{Asked, Run, Stage};
 use walk::{Form, Walk};
 use warpfold_core::op::{Numbers, Rules};
 use warpfold_core::{DType, NanPolicy, Op, Result, Scalar, with_element};
@@ -74,19 +74,18 @@ pub(crate) struct Question<'a> {
 struct Column {
     /// The operation's place.
     place: usize,
-    stages: Vec<Box<dyn Fold>>,
+    stages: Vec<Stage>,
     /// Whether the reduced axes are walked in the order of their indices.
     indexed: bool,
-    /// Whether elements are brought to f64 before the accumulators see them, and whether NaNs are
-    /// left out.
+    /// Whether elements are brought to f64 before the accumulators see them.
     widens: bool,
-    omits: bool,
 }
 
 impl Column {
-    /// Columns with the same one share a walk.
-    fn walk(&self) -> [bool; 3] {
-        [self.indexed, self.widens, self.omits]
+    /// Columns with the same one share a walk, which they begin alike.
+    fn walk(&self) -> [bool; 4] {
+        let first = self.stages[0].preparation;
+        [self.indexed, self.widens, first.is_some(), first.is_some_and(|first| first.omits)]
     }
 }
 
@@ -118,13 +117,15 @@ impl Question<'_> {
     fn column(&self, place: usize) -> Option<Column> {
         let Question { plan, ops, rules, isa, .. } = *self;
         let (op, dtype, len) = (ops[place], plan.dtype(), plan.len());
-        let alone = op != Op::CountNan && op.arity() == 1;
-        let omits = dtype.is_float() && rules.nan == NanPolicy::Omit && alone;
-        let mut seen = if omits { rules.nan(NanPolicy::Propagate) } else { *rules };
+        // Positions of NaNs are left out by the order of elements.
+        let may_omit = op.arity() == 1 && !matches!(op, Op::CountNan | Op::ArgMin | Op::ArgMax);
+        let omits = dtype.is_float() && rules.nan == NanPolicy::Omit && may_omit;
+        let mut seen = *rules;
         // Floats are f64, and so are their answers.
         let widens = rules.out == Some(DType::F64)
             && matches!(dtype, DType::F16 | DType::BF16 | DType::F32)
             && has_wider_answers(op);
+        let from = dtype;
         let mut dtype = dtype;
         if widens || rules.out == Some(op.answer_type(dtype)) {
             seen.out = None;
@@ -133,16 +134,32 @@ impl Question<'_> {
             dtype = DType::F64;
         }
         let most = len + usize::from(self.initial.is_some());
-        let choice = Choice { of: OfTables, dtype, op, rules: &seen, isa, most, usual: len };
-        let Chosen { mut stages, indexed } = choice.chosen()?;
-        if (omits || self.marked) && !stages.iter().all(|fold| fold.has_neutral()) {
+        let chosen = |rules: &Rules| {
+            Choice { of: OfTables, dtype, op, rules, isa, most, usual: len }.chosen()
+        };
+        let prepared = |omits: bool| {
+            (widens || omits || self.marked).then_some(Preparation { isa, from, widens, omits })
+        };
+        let mut stages = Vec::new();
+        if omits && !self.marked {
+            // Accumulators that answer nothing where there are NaNs come first.
+            let usual = chosen(&seen).and_then(|chosen| chosen.stages.into_iter().next());
+            stages.extend(usual.map(|fold| Stage { fold, preparation: prepared(false) }));
+        }
+        if omits {
+            seen = seen.nan(NanPolicy::Propagate);
+        }
+        let Chosen { stages: folds, indexed } = chosen(&seen)?;
+        if (omits || self.marked) && !folds.iter().all(|fold| fold.has_neutral()) {
             return None;
         }
+        let preparation = prepared(omits);
+        stages.extend(folds.into_iter().map(|fold| Stage { fold, preparation }));
         if plan.outputs() == 1 && len > LONG && !self.marked {
             // A single output that is not found is worth its state.
             stages.truncate(1);
         }
-        Some(Column { place, stages, indexed, widens, omits })
+        Some(Column { place, stages, indexed, widens })
     }
 
     /// Another of the operations that knows the answers of one, and which part of it these are.
@@ -168,13 +185,14 @@ impl Question<'_> {
         };
         // Nobody follows who leads, nor those whose neutral element is another where some is needed.
         let leads = columns[leader].place == one.place;
-        let alone = leads || (one.omits || self.marked) && end(op(one));
+        let omits = one.stages[0].preparation.is_some_and(|first| first.omits);
+        let alone = leads || (omits || self.marked) && end(op(one));
         (!alone).then_some((leader, part))
     }
 
     /// The answers to operations that walk alike; `None` if the elements are not aligned.
     fn walked(&self, columns: &[Column]) -> Result<Option<Vec<Numbers>>> {
-        let Question { plan, ops, isa, threads, otherwise, .. } = *self;
+        let Question { plan, ops, threads, otherwise, .. } = *self;
         let Some(first) = columns.first() else { return Ok(None) };
         let in_order;
         let traversal = if first.indexed {
@@ -185,7 +203,7 @@ impl Question<'_> {
             plan.plain()
         };
         let item = match first.widens {
-            false => first.stages[0].item(),
+            false => first.stages[0].fold.item(),
             true => with_element!(plan.dtype(), T => Layout::new::<T>()),
         };
         let reduced: Vec<(usize, [isize; 2])> =
@@ -217,15 +235,13 @@ impl Question<'_> {
         let gaps = plan.has_readable_gaps();
         // SAFETY: as above.
         let mut run = unsafe { Run::new(walk, origins, items, gaps, threads) };
+        run.ordered = first.indexed;
         let from = plan.dtype();
-        let Column { widens, omits, .. } = *first;
-        if widens || omits || self.marked {
-            run = run.prepared(Preparation { isa, from, widens, omits });
-        }
         let initial = self.initial.map(|bits| Scalar::from_bits(from, bits));
+        let omits = self.rules.nan == NanPolicy::Omit;
         if let Some(initial) = initial.filter(|x| !(omits && x.to_f64().is_nan())) {
             let wide = initial.to_f64().to_bits();
-            run = if widens {
+            run = if first.widens {
                 run.with_initial(wide, DType::F64)
             } else {
                 run.with_initial(initial.to_bits(), from)

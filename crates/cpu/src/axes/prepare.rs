@@ -40,11 +40,6 @@ impl Preparation {
     fn to(&self) -> DType {
         if self.widens { DType::F64 } else { self.from }
     }
-
-    /// Bytes of an element that is taken in.
-    pub(super) fn size(&self) -> usize {
-        self.to().size()
-    }
 }
 
 /// Prepares tables.
@@ -68,6 +63,14 @@ impl Prepare {
         let infinity = super::choice::infinity_bits(how.to());
         let [wide, copy, neutral, counted, left_out] = Default::default();
         Prepare { how, infinity, odd: false, wide, copy, neutral, counted, left_out }
+    }
+
+    /// The one that is kept, made if there is none, for elements that are prepared so.
+    pub(super) fn again(kept: &mut Option<Prepare>, how: Preparation) -> &mut Prepare {
+        let prepare = kept.get_or_insert_with(|| Prepare::new(how));
+        // Some may be omitted or not, but all of a run have one type.
+        prepare.how = how;
+        prepare
     }
 
     /// Tells accumulators the first elements of outputs.

@@ -46,10 +46,11 @@ pub(super) struct Run<'a> {
     /// Whether the bytes between these elements may be read, too.
     pub(super) gaps: bool,
     threads: Threads,
-    /// What is done to elements before accumulators take them in.
-    preparation: Option<Preparation>,
-    /// The bytes of an element that takes part in each output, and others behind them.
-    pub(super) initial: Option<[u8; 8]>,
+    /// Whether answers depend on the order of elements.
+    pub(super) ordered: bool,
+    /// The bytes of an element that takes part in each output, as accumulators take it in, and how
+    /// many there are; others are behind them.
+    pub(super) initial: Option<([u8; 8], usize)>,
     elements: PhantomData<&'a [u8]>,
 }
 
@@ -188,23 +189,41 @@ pub(super) struct Hands {
     pub(super) missing: Vec<usize>,
     /// The same, with the outputs in C order.
     left: Vec<(usize, usize)>,
-    /// What prepares elements, if they are, and how many of each output of the block count.
+    /// What prepares elements, if they are, and how many of each output then count.
     prepare: Option<Prepare>,
     counts: Vec<u64>,
     /// Copies of the initial value, if there is one, for the outputs of a strip.
     pub(super) initial: Vec<u64>,
 }
 
+/// Those who answer, and what is done to elements before they take them in.
+pub(super) struct Stage {
+    pub(super) fold: Box<dyn Fold>,
+    pub(super) preparation: Option<Preparation>,
+}
+
 /// An operation that is asked for.
 pub(super) struct Asked<'a> {
-    /// Those who answer, at least one: each answers what those before it cannot.
-    pub(super) stages: &'a [Box<dyn Fold>],
+    /// At least one; each answers what those before it cannot.
+    pub(super) stages: &'a [Stage],
     /// Answers one output, by its index, in the general way.
     pub(super) otherwise: &'a (dyn Fn(usize) -> Result<u64> + Sync),
     /// Whether there is no answer for no elements.
     pub(super) of_some: bool,
     /// An operation, by its place, whose first stage may know the answers, and which part they are.
     pub(super) known: Option<(usize, Part)>,
+}
+
+/// Where the first answers of a block come from.
+enum From<'a, 't> {
+    /// The accumulators that the block began with, which have taken in its elements.
+    Own,
+    /// Those of another operation, of which they are a part.
+    Other(&'a mut dyn Cells, Part),
+    /// The tables of a strip.
+    Tables(&'a StripTables<'t>),
+    /// Nowhere: nothing is taken in yet.
+    Nothing,
 }
 
 /// Blocks that begin with the stage that had to answer one, before the first is tried again.
@@ -234,12 +253,17 @@ impl<'a> Team<'a> {
     /// The accumulators of a stage.
     fn cells(&mut self, stage: usize) -> &mut dyn Cells {
         let Team { asked, outputs, cells, .. } = self;
-        &mut **cells[stage].get_or_insert_with(|| asked.stages[stage].cells(*outputs))
+        &mut **cells[stage].get_or_insert_with(|| asked.stages[stage].fold.cells(*outputs))
     }
 
     /// Those of the stage that a block begins with.
     fn first(&mut self) -> &mut dyn Cells {
         self.cells(self.start)
+    }
+
+    /// What is done to elements before those take them in.
+    fn preparation(&self) -> Option<Preparation> {
+        self.asked.stages[self.start].preparation
     }
 
     /// Who knows the answers of the next block, if that is another team, and which part they are.
@@ -270,25 +294,16 @@ impl Run<'_> {
         gaps: bool,
         threads: Threads,
     ) -> Self {
-        let (preparation, initial) = (None, None);
         let elements = PhantomData;
-        Run { walk, origins, item, second, gaps, threads, preparation, initial, elements }
-    }
-
-    /// The same walk over elements that are prepared. A second array marks those that count.
-    pub(super) fn prepared(self, preparation: Preparation) -> Self {
-        Run { preparation: Some(preparation), ..self }
+        let (ordered, initial) = (false, None);
+        Run { walk, origins, item, second, gaps, threads, ordered, initial, elements }
     }
 
     /// The same walk with an element, by its bits, that takes part in each output.
     pub(super) fn with_initial(self, bits: u64, dtype: DType) -> Self {
         let mut initial = [0; 8];
         Numbers::set_bits(&mut initial[..dtype.size()], dtype, 0, bits);
-        Run { initial: Some(initial), ..self }
-    }
-
-    fn hands(&self) -> Hands {
-        Hands { prepare: self.preparation.map(Prepare::new), ..Hands::default() }
+        Run { initial: Some((initial, dtype.size())), ..self }
     }
 
     /// Writes the answers of all outputs, of each operation to its numbers.
@@ -298,15 +313,14 @@ impl Run<'_> {
     pub(super) fn answers(&self, asked: &[Asked<'_>], numbers: &mut [Numbers]) -> Result<()> {
         assert!(asked.len() == numbers.len());
         let mut stages = asked.iter().flat_map(|asked| asked.stages);
-        let widens = self.preparation.is_some_and(|preparation| preparation.widens);
-        assert!(
-            stages
-                .all(|fold| widens && fold.item() == Layout::new::<f64>()
-                    || fold.item() == self.item)
-        );
+        assert!(stages.all(|Stage { fold, preparation }| {
+            let widens = preparation.is_some_and(|preparation| preparation.widens);
+            fold.item() == if widens { Layout::new::<f64>() } else { self.item }
+        }));
         let outputs = self.walk.outputs();
-        let strips = self.strips_for(asked.iter().map(|asked| &*asked.stages[0]));
-        let strips = strips.as_ref().filter(|_| self.preparation.is_none());
+        let strips = self.strips_for(asked.iter().map(|asked| &*asked.stages[0].fold));
+        let as_they_are = asked.iter().all(|asked| asked.stages[0].preparation.is_none());
+        let strips = strips.as_ref().filter(|_| as_they_are);
         let places = self.walk.places();
         // Strips are handed out several at a time.
         let (block, strip) = match strips {
@@ -335,7 +349,7 @@ impl Run<'_> {
             let pieces = Pieces::new(blocks);
             let most = if threads == 1 { 1 } else { blocks };
             let done = self.threads.run(most, || {
-                let (mut hands, mut failed) = (self.hands(), None);
+                let (mut hands, mut failed) = (Hands::default(), None);
                 let cells = strips.map_or(strip, Strips::cells);
                 let mut teams: Vec<Team<'_>> = asked.iter().map(|a| Team::new(a, cells)).collect();
                 // Answers in the order of memory.
@@ -382,29 +396,43 @@ impl Run<'_> {
     ) -> Option<Failed> {
         let (mut failed, places) = (None, self.walk.places());
         let (axis, parts) = self.cut(4 * self.threads.count());
+        // All begin alike.
+        let how = asked.first().and_then(|asked| asked.stages[0].preparation);
         for outputs in blocks {
-            let pieces = Pieces::new(parts.len());
+            let (pieces, count) = (Pieces::new(parts.len()), outputs.len());
             let done = self.threads.run(parts.len(), || {
-                let (mut hands, count) = (self.hands(), outputs.len());
-                let mut teams: Vec<Team<'_>> = asked.iter().map(|a| Team::new(a, count)).collect();
-                hands.counts.resize(count, 0);
-                let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
-                self.begin(&mut cells, &outputs, &mut hands);
+                let (mut hands, mut done) = (Hands::default(), Vec::new());
                 while let Some(piece) = pieces.take() {
+                    // Positions ascend within a piece, but not from one to the next: each has
+                    // accumulators of its own.
+                    let mut teams: Vec<Team<'_>> =
+                        asked.iter().map(|a| Team::new(a, count)).collect();
+                    let mut cells: Vec<&mut dyn Cells> =
+                        teams.iter_mut().map(Team::first).collect();
+                    hands.counts.clear();
+                    hands.counts.resize(count, 0);
+                    self.begin(&mut cells, &outputs, how, &mut hands);
                     let part = (axis, parts[piece].clone());
-                    self.take_in(&mut cells, outputs.clone(), Some(part), &mut hands);
+                    self.take_in(&mut cells, outputs.clone(), Some(part), how, &mut hands);
+                    let settled = cells.iter().all(|cells| cells.settles() && cells.is_settled());
+                    done.push((teams, hands.counts.clone()));
+                    if settled && !self.ordered {
+                        // Nobody needs the others.
+                        while pieces.take().is_some() {}
+                    }
                 }
-                (teams, hands)
+                done
             });
-            let mut done = done.into_iter();
-            let Some((mut teams, mut hands)) = done.next() else { continue };
-            for (others, other) in done {
+            let mut done = done.into_iter().flatten();
+            let Some((mut teams, counts)) = done.next() else { continue };
+            let mut hands = Hands { counts, ..Hands::default() };
+            for (others, counts) in done {
                 for (team, others) in teams.iter_mut().zip(&others) {
                     if let Some(others) = &others.cells[0] {
                         team.first().merge(&**others);
                     }
                 }
-                hands.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+                hands.counts.iter_mut().zip(counts).for_each(|(count, more)| *count += more);
             }
             hands.counts.iter_mut().for_each(|count| *count += u64::from(self.initial.is_some()));
             let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
@@ -412,8 +440,8 @@ impl Run<'_> {
             for (team, answers) in teams.iter_mut().zip(answers) {
                 let goal = Goal { answers, places, start: None };
                 // SAFETY: one thread at a time writes.
-                let written =
-                    unsafe { self.write(team, None, None, outputs.clone(), &mut hands, goal) };
+                let from = From::Own;
+                let written = unsafe { self.write(team, from, outputs.clone(), &mut hands, goal) };
                 failed = earlier(failed, written.err());
             }
         }
@@ -432,43 +460,59 @@ impl Run<'_> {
         hands: &mut Hands,
         goals: impl Iterator<Item = Goal<'g>>,
     ) -> Option<Failed> {
-        let mut known: Vec<Option<(usize, Part)>> = vec![None; teams.len()];
-        let tables = match strips {
-            Some(strips) => Some(self.strip_tables(strips, outputs.clone(), hands)),
-            None => {
-                known = (0..teams.len()).map(|team| Team::known(teams, team)).collect();
-                let own = teams.iter_mut().zip(&known).filter(|(_, known)| known.is_none());
-                let mut cells: Vec<&mut dyn Cells> = own.map(|(team, _)| team.first()).collect();
-                self.take_all(&mut cells, outputs.clone(), hands);
-                None
-            }
+        let tables = strips.map(|strips| self.strip_tables(strips, outputs.clone(), hands));
+        let known: Vec<Option<(usize, Part)>> = match tables {
+            Some(_) => vec![None; teams.len()],
+            None => (0..teams.len()).map(|team| Team::known(teams, team)).collect(),
         };
+        let goals: Vec<Goal<'_>> = goals.collect();
         let mut failed = None;
-        // Those who know more than their own answers come last: they are asked for others before.
-        let (others, own): (Vec<_>, Vec<_>) =
-            goals.enumerate().partition(|&(team, _)| known[team].is_some());
-        for (place, goal) in others.into_iter().chain(own) {
-            let (team, other) = match known[place] {
-                Some((other, part)) => {
-                    let Ok([team, other]) = teams.get_disjoint_mut([place, other]) else {
-                        continue;
-                    };
-                    (team, Some((other.first(), part)))
-                }
-                None => (&mut teams[place], None),
-            };
-            let outputs = outputs.clone();
-            // SAFETY: passed on from the caller.
-            let written = unsafe { self.write(team, other, tables.as_ref(), outputs, hands, goal) };
-            failed = earlier(failed, written.err());
+        // Those that take in elements alike do so together. Followers begin as their leaders do.
+        let mut begun = vec![false; teams.len()];
+        while let Some(first) = begun.iter().position(|begun| !begun) {
+            let lead = |team: usize| known[team].map_or(team, |(other, _)| other);
+            let how = teams[lead(first)].preparation();
+            let alike = |team: usize, teams: &[Team<'_>]| teams[lead(team)].preparation() == how;
+            let group: Vec<usize> =
+                (first..teams.len()).filter(|&team| !begun[team] && alike(team, teams)).collect();
+            let in_tables = tables.is_some();
+            if !in_tables {
+                let own = teams.iter_mut().enumerate();
+                let own = own.filter(|(team, _)| group.contains(team) && known[*team].is_none());
+                let mut cells: Vec<&mut dyn Cells> = own.map(|(_, team)| team.first()).collect();
+                self.take_all(&mut cells, outputs.clone(), how, hands);
+            }
+            // Those who know more than their own answers come last: they are asked for others before.
+            let (others, own): (Vec<usize>, Vec<usize>) =
+                group.into_iter().partition(|&team| known[team].is_some());
+            for place in others.into_iter().chain(own) {
+                begun[place] = true;
+                let tables = tables.as_ref().filter(|_| how.is_none());
+                let (team, from) = match (known[place], tables) {
+                    (Some((other, part)), _) => {
+                        let Ok([team, other]) = teams.get_disjoint_mut([place, other]) else {
+                            continue;
+                        };
+                        (team, From::Other(other.first(), part))
+                    }
+                    (None, Some(tables)) => (&mut teams[place], From::Tables(tables)),
+                    // Elements in tables are as they are.
+                    (None, None) if in_tables => (&mut teams[place], From::Nothing),
+                    (None, None) => (&mut teams[place], From::Own),
+                };
+                let outputs = outputs.clone();
+                // SAFETY: passed on from the caller.
+                let written = unsafe { self.write(team, from, outputs, hands, goals[place]) };
+                failed = earlier(failed, written.err());
+            }
         }
         failed
     }
 
     /// How many elements outputs have: all and the initial value, or those that count.
-    fn lengths<'c>(&self, counts: &'c [u64]) -> Lengths<'c> {
+    fn lengths<'c>(&self, how: Option<Preparation>, counts: &'c [u64]) -> Lengths<'c> {
         let all = self.len() + usize::from(self.initial.is_some());
-        self.preparation.map_or(Lengths::Same(all as u64), |_| Lengths::Counts(counts))
+        how.map_or(Lengths::Same(all as u64), |_| Lengths::Counts(counts))
     }
 
     /// Elements of an output.
@@ -495,17 +539,29 @@ impl Run<'_> {
     }
 
     /// Lets accumulators take in all elements of some outputs, and nothing else.
-    fn take_all(&self, cells: &mut [&mut dyn Cells], outputs: Range<usize>, hands: &mut Hands) {
+    fn take_all(
+        &self,
+        cells: &mut [&mut dyn Cells],
+        outputs: Range<usize>,
+        how: Option<Preparation>,
+        hands: &mut Hands,
+    ) {
         cells.iter_mut().for_each(|cells| cells.clear(outputs.len()));
         hands.counts.clear();
         hands.counts.resize(outputs.len(), u64::from(self.initial.is_some()));
-        self.begin(cells, &outputs, hands);
+        self.begin(cells, &outputs, how, hands);
         self.add_initial(cells, outputs.len(), hands);
-        self.take_in(cells, outputs, None, hands);
+        self.take_in(cells, outputs, None, how, hands);
     }
 
     /// Tells accumulators the first elements of some outputs, if they ask for them.
-    fn begin(&self, cells: &mut [&mut dyn Cells], outputs: &Range<usize>, hands: &mut Hands) {
+    fn begin(
+        &self,
+        cells: &mut [&mut dyn Cells],
+        outputs: &Range<usize>,
+        how: Option<Preparation>,
+        hands: &mut Hands,
+    ) {
         if !cells.iter().any(|cells| cells.wants_origins()) {
             return;
         }
@@ -518,8 +574,11 @@ impl Run<'_> {
             for cells in cells.iter_mut().filter(|cells| cells.wants_origins()) {
                 // SAFETY: elements of the walk or copies of them.
                 unsafe {
-                    match prepare {
-                        Some(prepare) => prepare.origins(&mut **cells, segment.place, table),
+                    match how {
+                        Some(how) => {
+                            let prepare = Prepare::again(prepare, how);
+                            prepare.origins(&mut **cells, segment.place, table);
+                        }
                         None => cells.origins(segment.place, table),
                     }
                 }
@@ -544,8 +603,7 @@ impl Run<'_> {
         outputs: usize,
         buffer: &mut Vec<u64>,
     ) -> Option<Table<'t, ()>> {
-        let initial = self.initial.as_ref()?;
-        let size = self.preparation.map_or(self.item.size(), |how| how.size());
+        let &(ref initial, size) = self.initial.as_ref()?;
         let bytes = room(buffer, outputs * size);
         bytes.chunks_exact_mut(size).for_each(|to| to.copy_from_slice(&initial[..size]));
         Some(Table::of_any(bytes.as_ptr().cast(), 0, 1, outputs))
@@ -558,6 +616,7 @@ impl Run<'_> {
         cells: &mut [&mut dyn Cells],
         outputs: Range<usize>,
         part: Option<(usize, Range<usize>)>,
+        how: Option<Preparation>,
         hands: &mut Hands,
     ) {
         let walk = &self.walk;
@@ -605,7 +664,7 @@ impl Run<'_> {
                     let mut offsets = segment.offsets;
                     move_by(&mut offsets, 1, offset);
                     move_by(&mut offsets, at, strides);
-                    self.tables(cells, segment, offsets, part, place * len + at, hands);
+                    self.tables(cells, segment, offsets, (part, place * len + at), how, hands);
                 }
                 at += count;
                 if settles && cells.iter().all(|cells| cells.is_settled()) {
@@ -636,8 +695,8 @@ impl Run<'_> {
         cells: &mut [&mut dyn Cells],
         segment: &Segment,
         offsets: [isize; 2],
-        part: Taken,
-        at: usize,
+        (part, at): (Taken, usize),
+        how: Option<Preparation>,
         hands: &mut Hands,
     ) {
         let Hands { buffers, prepare, counts, .. } = hands;
@@ -657,7 +716,8 @@ impl Run<'_> {
             let other =
                 self.origins[1].map(|_| self.table(1, offsets[1], form, (outputs, part), two));
             let place = segment.place + first;
-            if let Some(prepare) = &mut *prepare {
+            if let Some(how) = how {
+                let prepare = Prepare::again(prepare, how);
                 let counts = &mut counts[place..];
                 // SAFETY: as below; marks are bytes.
                 unsafe { prepare.take(cells, (form, place, at), table, other, counts) };
@@ -725,8 +785,7 @@ impl Run<'_> {
         Table::of_any(to.as_ptr().cast(), (columns * size).cast_signed(), rows, columns)
     }
 
-    /// Writes the answers of one operation for a block, whose first accumulators have taken in its
-    /// elements, or for a strip that has these tables.
+    /// Writes the answers of one operation for a block.
     ///
     /// # Errors
     /// Those of [`Asked::otherwise`].
@@ -736,52 +795,64 @@ impl Run<'_> {
     unsafe fn write(
         &self,
         team: &mut Team<'_>,
-        other: Option<(&mut dyn Cells, Part)>,
-        tables: Option<&StripTables<'_>>,
+        from: From<'_, '_>,
         outputs: Range<usize>,
         hands: &mut Hands,
         goal: Goal<'_>,
     ) -> core::result::Result<(), Failed> {
         let Goal { answers, places, .. } = goal;
-        let from = outputs.start;
+        let (begin, of_some) = (outputs.start, team.asked.of_some);
         let mut left = core::mem::take(&mut hands.left);
-        // Those of the block: what is looked at alone is counted anew.
-        let counts = hands.prepare.is_some().then(|| hands.counts.clone());
         left.clear();
         hands.missing.clear();
         let (mut stages, start) = (team.start..team.cells.len(), team.start);
-        match other {
-            Some((cells, part)) => {
+        let mut how = team.preparation();
+        match from {
+            From::Other(cells, part) => {
+                // Which the leader's first accumulators have taken in.
+                how = team.asked.stages[0].preparation;
                 if cells.ask(part) {
                     // SAFETY: outputs of the block, which the caller vouches for; here and below.
-                    unsafe { self.write_block(cells, tables, outputs.clone(), hands, goal) };
+                    unsafe { self.write_block(cells, None, outputs.clone(), how, hands, goal) };
                 } else {
                     hands.missing.extend(0..outputs.len());
                 }
                 cells.ask(Part::Own);
             }
-            None => {
+            From::Own => {
+                let cells = team.first();
                 // SAFETY: as above.
-                unsafe { self.write_block(team.first(), tables, outputs.clone(), hands, goal) };
+                unsafe { self.write_block(cells, None, outputs.clone(), how, hands, goal) };
                 stages.next();
             }
+            From::Tables(tables) => {
+                let (cells, tables) = (team.first(), Some(tables));
+                // SAFETY: as above.
+                unsafe { self.write_block(cells, tables, outputs.clone(), how, hands, goal) };
+                stages.next();
+            }
+            From::Nothing => {
+                how = None;
+                hands.missing.extend(0..outputs.len());
+            }
         }
-        if let Some(counts) = counts.as_ref().filter(|_| team.asked.of_some) {
-            let none = (0..outputs.len()).filter(|&place| counts[place] == 0);
+        if of_some && how.is_some() {
+            let none = (0..outputs.len()).filter(|&place| hands.counts[place] == 0);
             hands.missing.extend(none);
             hands.missing.sort_unstable();
             hands.missing.dedup();
         }
-        left.extend(hands.missing.iter().map(|&place| (place, places.at(from + place))));
-        let of_some = team.asked.of_some;
+        left.extend(hands.missing.iter().map(|&place| (place, places.at(begin + place))));
         let mut most = (outputs.len() - left.len(), team.start);
         let size = answers.dtype.size();
+        // What is counted below is not what other operations were told.
+        let counts = (!left.is_empty()).then(|| hands.counts.clone());
         // The others follow, and then those before.
         for stage in stages.chain(0..start) {
             if left.is_empty() {
                 break;
             }
-            let before = left.len();
+            let (before, how) = (left.len(), team.asked.stages[stage].preparation);
             // All of the block together, unless a few are left.
             let together = before * FEW >= outputs.len();
             let count = if together { outputs.len() } else { 1 };
@@ -791,38 +862,35 @@ impl Run<'_> {
             let cells: &mut dyn Cells = if count <= team.outputs {
                 team.cells(stage)
             } else {
-                whole = team.asked.stages[stage].cells(count);
+                whole = team.asked.stages[stage].fold.cells(count);
                 &mut *whole
             };
             let mut answer = |outputs: Range<usize>, words: &mut [u8], hands: &mut Hands| {
-                self.take_all(&mut [&mut *cells], outputs, hands);
+                self.take_all(&mut [&mut *cells], outputs, how, hands);
                 hands.missing.clear();
-                let lengths = self.lengths(&hands.counts);
+                let lengths = self.lengths(how, &hands.counts);
                 cells.answer(0, lengths, words, &mut hands.missing);
             };
             if together {
                 answer(outputs.clone(), words, hands);
             }
             left.retain(|&(place, _)| {
-                if of_some && counts.as_ref().is_some_and(|counts| counts[place] == 0) {
-                    return true;
-                }
                 if !together {
-                    answer(from + place..from + place + 1, words, hands);
+                    answer(begin + place..begin + place + 1, words, hands);
                 }
                 let at = if together { place } else { 0 };
+                let none = of_some && how.is_some() && hands.counts[at] == 0;
                 // In order, as they were asked for.
-                let found = hands.missing.binary_search(&at).is_err();
+                let found = !none && hands.missing.binary_search(&at).is_err();
                 if found {
                     // SAFETY: as above.
-                    unsafe { answers.set(goal.at(from + place), &words[at * size..][..size]) };
+                    unsafe { answers.set(goal.at(begin + place), &words[at * size..][..size]) };
                 }
                 !found
             });
             most = most.max((before - left.len(), stage));
         }
         team.learn(most.1);
-        // An error below leaves them to the other operations.
         if let Some(counts) = counts {
             hands.counts = counts;
         }
@@ -830,7 +898,7 @@ impl Run<'_> {
         for &(place, output) in &left {
             let bits = (team.asked.otherwise)(output).map_err(|error| Failed { output, error })?;
             // SAFETY: as above.
-            unsafe { answers.set_bits(goal.at(from + place), bits) };
+            unsafe { answers.set_bits(goal.at(begin + place), bits) };
         }
         hands.left = left;
         Ok(())
@@ -846,6 +914,7 @@ impl Run<'_> {
         cells: &mut dyn Cells,
         tables: Option<&StripTables<'_>>,
         outputs: Range<usize>,
+        how: Option<Preparation>,
         hands: &mut Hands,
         goal: Goal<'_>,
     ) {
@@ -854,7 +923,7 @@ impl Run<'_> {
         let mut answer = |to: &mut [u8], hands: &mut Hands| match tables {
             Some(tables) => tables.answer(cells, to, &mut hands.missing),
             None => {
-                let lengths = self.lengths(&hands.counts);
+                let lengths = self.lengths(how, &hands.counts);
                 cells.answer(0, lengths, to, &mut hands.missing);
             }
         };

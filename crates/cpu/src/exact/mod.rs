@@ -562,9 +562,6 @@ fn climb<T: Summable, F: Format>(
     // Look at the block itself before going further up.
     if first < WIDE {
         let Some(top) = top_of::<T>(slices, isa) else {
-            if T::bins(acc, slices, isa).is_some() {
-                return tuner.passed(first, WIDE);
-            }
             return absorb_specials::<T, F>(acc, slices, tuner, isa);
         };
         let top = top + HEADROOM;

@@ -800,6 +800,18 @@ fn short_rows_of_an_output_are_put_together() {
 }
 
 #[test]
+fn the_first_of_equal_elements_is_found_by_several_threads() {
+    // The threads share the middle axis, along which positions do not ascend.
+    let (shape, reduced) = (vec![2, 3, 3000, 28], [true, false, true, true]);
+    let bytes: Vec<u8> = [1.0f64; 2 * 3 * 3000 * 28].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let strides = vec![3 * 3000 * 28 * 8, 3000 * 28 * 8, 28 * 8, 8];
+    let array = Array { dtype: DType::F64, shape, strides, offset: 0, bytes };
+    for _ in 0..if cfg!(miri) { 0 } else { 20 } {
+        one(&array, &reduced, Op::ArgMax, &[3], &Rules::default(), "equal");
+    }
+}
+
+#[test]
 fn the_first_of_equal_elements_is_found() {
     // Every element is the worst there is, or all but some are equal.
     for x in [i8::MAX, i8::MIN, 0] {
