@@ -97,6 +97,7 @@ impl Nvrtc {
             CString::new(text)
                 .map_err(|_| Failed::Source { why: "there is a NUL character in it".into() })
         };
+        let launches = source.contains("<<<") || source.contains("__cudaCDP2");
         let (source, name) = (nul(source)?, nul(name)?);
         let architecture = nul(&format!("--gpu-architecture=compute_{compute}"))?;
         let create: Create = self.function("nvrtcCreateProgram")?;
@@ -108,8 +109,10 @@ impl Nvrtc {
             create(&raw mut program, source.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null())
         };
         self.check("creating a program", status)?;
-        let flags = [architecture.as_c_str(), c"--std=c++17", c"-lineinfo"];
-        let flags = flags.map(CStr::as_ptr);
+        let mut flags = vec![architecture.as_c_str(), c"--std=c++17", c"-lineinfo"];
+        // What launches from the device is linked with the device runtime.
+        flags.extend(launches.then_some(c"-rdc=true"));
+        let flags: Vec<_> = flags.into_iter().map(CStr::as_ptr).collect();
         // SAFETY: the program was created above; there are as many options as are said.
         let status = unsafe { compile(program, flags.len() as c_int, flags.as_ptr()) };
         let log = self.text(program, "ProgramLog");
