@@ -31,7 +31,7 @@ fn a_lesson_is_read_predicted_and_kept() {
     assert!(done("Threads, blocks") && done("A tree") && !done("Banks"), "{list}");
     assert_eq!(
         std::fs::read_to_string(dir.path("p.json")).unwrap(),
-        "{\"predicted\":[1,2],\"solved\":[]}\n"
+        "{\"predicted\":[1,2],\"right\":[1],\"solved\":[]}\n"
     );
 }
 
@@ -82,7 +82,7 @@ fn what_is_no_lesson_and_no_progress() {
     let dir = Dir::new();
     dir.file("p.json", "[7]").file("x.ptx", "nothing");
     for (status, line, parts) in [
-        (2, "learn 11", ["no lesson 11", "1 to 10"]),
+        (2, "learn 15", ["no lesson 15", "1 to 14"]),
         (2, "learn exercise 0", ["no lesson 0", "hint: "]),
         (2, "learn --predict 3", ["error: ", "LESSON"]),
         (2, "learn --progress p.json", ["p.json: this is no progress", "--progress"]),
