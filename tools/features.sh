@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 if [ "${1:-}" = left-out ]; then
     # Asking for what was left out is an error that names the feature. Without optimisation: nothing of it is slow.
     export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/left-out"
-    cargo test --quiet --package warpfold --test front devices::
+    cargo test --quiet --package warpfold --features arrow,half,ndarray,serde --test front devices::
     cargo test --quiet --package warpfold-files --no-default-features --features "" --lib left_out
     cargo test --quiet --package warpfold-files --no-default-features --features npy,zstd --lib left_out
     exit

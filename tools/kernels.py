@@ -13,7 +13,8 @@ needed. What they print is kept beside them, under a hash of all that it depends
     "shown"      of them, the kernels whose texts lie in ptx/<compiler>/<kernel>.<compute>.ptx as well, for one compiler and capability
 
 A source may begin with `// compute: 90` (only for these devices), `// options: ...` (for the compiler) and `// elements: f32 f64`
-(one module for each, named <kernel>_<element>, compiled with ELEMENT defined). It may include the folder's headers, and those of
+(one module for each, named <kernel>_<element>, compiled with ELEMENT defined), and `// toolkit: headers` (it includes headers of the
+toolkit, which come from the pinned wheel of the CUDA runtime). It may include the folder's headers, and those of
 the folders that `headers` lists. A folder may have a `catalogue.json`, of whose entries sources are made: see `Catalogue`.
 """
 
@@ -47,6 +48,9 @@ COMPILERS = {
     "12.0": ("nvidia-cuda-nvrtc-cu12==12.0.140", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12", "8.0"),
     "13.0": ("nvidia-cuda-nvrtc==13.0.88", "nvidia/cu13/lib/libnvrtc.so.13", "9.0"),
 }
+
+# The wheel with the toolkit's headers (cooperative groups), by the compiler's release, and their folder in it.
+TOOLKITS = {"12.0": ("nvidia-cuda-runtime-cu12==12.0.146", "nvidia/cuda_runtime/include")}
 
 
 class Failure(Exception):
@@ -165,7 +169,7 @@ class Source:
             if not line.startswith("//"):
                 break
             name, colon, words = line.removeprefix("// ").partition(": ")
-            if colon and name in ("compute", "options", "elements"):
+            if colon and name in ("compute", "options", "elements", "toolkit"):
                 found[name] = words.split()
         return found
 
@@ -206,6 +210,11 @@ class Task:
         self.headers = included(source.text, headers)
         self.options = settings["options"] + asked.get("options", [])
         self.compute = asked.get("compute", settings["compute"])
+        self.toolkit = None
+        if "toolkit" in asked:
+            if release not in TOOLKITS:
+                raise Failure(f"{source.name}: no headers of the toolkit are pinned for NVRTC {release}\nhint: add their wheel to TOOLKITS")
+            self.toolkit = TOOLKITS[release]
         # Drivers link what printf and malloc need, and kernels that ship need neither; what launches from the device is linked
         # with the device runtime, where it is found.
         self.stands_alone = not settings.get("linked") and "-rdc=true" not in self.options
@@ -219,13 +228,16 @@ class Task:
         """A hash of all that the modules depend on."""
         means = [self.release, COMPILERS[self.release], WORK, self.options, self.compute, self.source.names()]
         texts = [self.source.name, self.source.text, sorted(self.headers.items())]
+        means += [self.toolkit] if self.toolkit else []
         return hashlib.sha256(json.dumps([KEPT_VERSION, means, texts]).encode()).hexdigest()
 
     def compile(self):
-        compiler, modules = Nvrtc(self.release, *COMPILERS[self.release]), {}
+        compiler, modules, found = Nvrtc(self.release, *COMPILERS[self.release]), {}, []
+        if self.toolkit:
+            found.append(f"--include-path={fetched(self.toolkit[0]) / self.toolkit[1]}")
         for name, own in self.source.names().items():
             for device in self.compute:
-                modules[f"{name}.{device}"] = compiler.compile(self.source, self.headers, device, [*self.options, *own])
+                modules[f"{name}.{device}"] = compiler.compile(self.source, self.headers, device, [*self.options, *found, *own])
         return modules
 
     def check(self, modules):
@@ -292,6 +304,8 @@ def compile_all(folders, fresh):
     for release in {task.release for _, task in owners}:
         # Once, and not by each process.
         fetched(COMPILERS[release][0])
+    for wheel in {task.toolkit[0] for _, task in owners if task.toolkit}:
+        fetched(wheel)
     forget_old(cache_folder("ptx"))
     owners.sort(key=lambda pair: -pair[1].cost())
     with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:

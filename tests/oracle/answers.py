@@ -171,8 +171,12 @@ def _extrema(type_, pairs, nans):
     if not pairs:
         wanted = {op: FAILS for op in EXTREMA + POSITIONS}
         return wanted | {"norm-inf": [Exactly(type_ if float_ else U64, 0)]}
-    at_least, least = min(pairs, key=lambda p: (order_of(type_, p[1]), p[0]))
-    at_greatest, greatest = min(pairs, key=lambda p: (-order_of(type_, p[1]), p[0]))
+    ordered = sorted((order_of(type_, b), b) for _, b in pairs)
+    least, greatest = ordered[0][1], ordered[-1][1]
+    # Zeros of either sign are equal where a position is asked for.
+    value = lambda b: order_of(type_, 0 if float_ and b == type_.fmt.sign else b)
+    at_least = min(pairs, key=lambda p: (value(p[1]), p[0]))[0]
+    at_greatest = min(pairs, key=lambda p: (-value(p[1]), p[0]))[0]
     low, high = Exactly(type_, least), Exactly(type_, greatest)
     argmin, argmax = Exactly(U64, at_least), Exactly(U64, at_greatest)
     if float_:

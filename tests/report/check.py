@@ -46,6 +46,37 @@ CHECKS = {
     "links lead somewhere": """
         [...document.querySelectorAll("a[href^='#']")].every(a => document.getElementById(a.getAttribute("href").slice(1)))""",
     "the page is no wider than its window": "document.documentElement.scrollWidth <= innerWidth",
+    "the headline says from where to where, and how many expectations failed": """
+        /^From \\d+ to \\d+ GB\\/s: [\\d.]+ times as fast$/.test(document.querySelector(".headline").textContent) &&
+        /\\d+ of \\d+ expectations failed.*\\d+ of the texts' listings are wrong/.test(document.querySelector(".facts").textContent)""",
+    "the chart of speed comes first, then the table, then the faults": """
+        ["headline", "speed", "table", "faults", "steps"].map(id => document.getElementById(id).getBoundingClientRect().top)
+            .every((top, i, all) => i === 0 || top > all[i - 1])""",
+    "the verdict is the second column, in words and in colours": """
+        document.querySelectorAll("#rungs thead th")[1].textContent === "verdict" &&
+        new Set([...document.querySelectorAll("#rungs .verdict")].map(v => getComputedStyle(v).color)).size >= 2 &&
+        [...document.querySelectorAll("#rungs .verdict")].every(v => v.textContent.length > 5)""",
+    "no table is cut off, with everything unfolded": """
+        new Promise(done => {
+            const folds = [...document.querySelectorAll("details")].filter(d => d.querySelector(".scroll"));
+            for (const fold of folds) fold.open = true;
+            setTimeout(() => {
+                const cut = [...document.querySelectorAll(".scroll")].filter(b => b.clientWidth > 0 && b.scrollWidth > b.clientWidth + 1);
+                for (const fold of folds) fold.open = false;
+                done(cut.length === 0 || cut.map(b => b.getAttribute("aria-label")).join());
+            }, 200);
+        })""",
+    "numbers of bars keep away from the line of the limit": """
+        [...document.querySelectorAll("figure svg")].filter(svg => svg.getBoundingClientRect().width > 0 && svg.querySelector("rect.mark") && svg.querySelector(".reference"))
+            .every(svg => {
+                const line = svg.querySelector(".reference").getBoundingClientRect();
+                return [...svg.querySelectorAll("text.value, text.on-mark")].every(text => {
+                    const it = text.getBoundingClientRect();
+                    return it.right < line.left || it.left > line.right || it.bottom < line.top || it.top > line.bottom;
+                });
+            })""",
+    "a wide page uses its right half": """
+        innerWidth < 1000 || [...document.querySelectorAll("#speed figure, #steps section")].filter(e => e.getBoundingClientRect().left >= innerWidth / 2 - 40).length > 10""",
     "kernels are folded beneath their rungs": """
         document.querySelectorAll("#rungs details").length > 20 &&
         [...document.querySelectorAll("#rungs details pre")].every(pre => pre.textContent.length > 40) &&
@@ -116,14 +147,14 @@ def check_themes(page):
 
 def check(page, report):
     grounds = set()
-    for width, dark in ((1600, False), (1600, True), (380, False), (380, True)):
+    for width, dark in ((1300, False), (1300, True), (390, False), (390, True)):
         page.open(report, width, dark)
         where = f"{width} wide, {'dark' if dark else 'light'}"
         grounds.add(page.ask("getComputedStyle(document.body).backgroundColor"))
         for name, expression in CHECKS.items():
             if page.ask(expression) is not True:
-                yield f"{where}: not so: {name}"
-        for what in (*check_themes(page), *(check_table(page) if width == 1600 and not dark else ())):
+                yield f"{where}: not so: {name}: {page.ask(expression)}"
+        for what in (*check_themes(page), *(check_table(page) if width == 1300 and not dark else ())):
             yield f"{where}: {what}"
     if len(grounds) != 2:
         yield f"light and dark have one ground: {grounds}"
@@ -163,7 +194,7 @@ def main():
                 wrong = [*check(page, report), *check_pictures(page, folder, 20)]
                 if arguments.pictures:
                     arguments.pictures.mkdir(parents=True, exist_ok=True)
-                    for width, dark in ((1600, False), (1600, True), (380, False), (380, True)):
+                    for width, dark in ((1300, False), (1300, True), (390, False), (390, True)):
                         page.open(report, width, dark)
                         name = f"report-{width}-{'dark' if dark else 'light'}.png"
                         page.picture(arguments.pictures / name, 0, 3000)

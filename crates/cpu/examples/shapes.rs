@@ -184,6 +184,8 @@ fn seconds(case: &Case, buffer: &mut Buffer, threads: usize) -> Result<f64, Stri
         reduced: &case.reduced,
         kinds: &kinds,
         start: 0,
+        initial: None,
+        marks: None,
         isa,
         threads: Threads::Exactly(threads),
     };

@@ -29,7 +29,11 @@ impl Job<'_> {
         let [Some(first), second] = self.views else { return Ok(None) };
         // Kept axes of one element have one output, too.
         let mut axes = first.shape().iter().zip(self.reduced);
-        if first.is_empty() || !axes.all(|(&len, &reduced)| reduced || len == 1) {
+        if self.initial.is_some()
+            || self.marks.is_some()
+            || first.is_empty()
+            || !axes.all(|(&len, &reduced)| reduced || len == 1)
+        {
             return Ok(None);
         }
         let dtype = first.dtype();
@@ -51,12 +55,12 @@ impl Job<'_> {
         if let (&[(Op::Sum, 0)], &[Kind::Sum]) = (ops, self.kinds)
             && let Some(sum) = self.short_sum(dtype, items, rules)
         {
-            return Ok(Some(vec![Outputs::Numbers(sum)]));
+            return Ok(Some(vec![Outputs::one(sum)]));
         }
         if let (&[(Op::Prod, 0)], &[Kind::Prod]) = (ops, self.kinds)
             && let Some(product) = self.short_product(dtype, items, rules)
         {
-            return Ok(Some(vec![Outputs::Numbers(product)]));
+            return Ok(Some(vec![Outputs::one(product)]));
         }
         if let (&[(op @ (Op::ArgMin | Op::ArgMax), 0)], &[Kind::ArgExtrema]) = (ops, self.kinds)
             && items.len() <= FEW * dtype.size()
@@ -65,7 +69,7 @@ impl Job<'_> {
             && let Some(place) = position(dtype, op, items, self.isa)
         {
             let place = self.start + place;
-            return Ok(Some(vec![Outputs::Numbers(one_number(op.answer_type(dtype), place))]));
+            return Ok(Some(vec![Outputs::one(one_number(op.answer_type(dtype), place))]));
         }
         let run = RawRun { start: self.start, items, others };
         let mut workers = Vec::with_capacity(self.kinds.len());

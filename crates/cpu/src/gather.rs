@@ -2,7 +2,7 @@
 //! array has them they are handed over as they lie, else they are copied
 //! together.
 
-use crate::pack::Pack;
+use crate::pack::{Pack, room};
 use core::ops::Range;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
@@ -82,11 +82,7 @@ impl Buffers {
 
     /// Memory for `bytes` bytes of an array.
     pub(crate) fn block(&mut self, array: usize, bytes: usize) -> &mut [u8] {
-        let words = &mut self.words[array];
-        if words.len() * 8 < bytes {
-            words.resize(bytes.div_ceil(8), 0);
-        }
-        &mut bytemuck::cast_slice_mut(words)[..bytes]
+        room(&mut self.words[array], bytes)
     }
 }
 

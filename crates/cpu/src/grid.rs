@@ -1,6 +1,7 @@
 //! Exact sums of a few f64 as integers of 127 bits: what is asked for where a sum lies in
 //! the middle between two numbers, as one in sixteen does whose elements have few bits.
 
+use crate::exact::power_of_two;
 use warpfold_core::Element;
 use warpfold_core::element::Parts;
 
@@ -96,9 +97,8 @@ fn scaled(integer: u128, exponent: i32, negative: bool) -> Option<f64> {
         return None;
     }
     // The factor alone may be none: two of them are.
-    let power = |exponent: i32| f64::from_bits(((exponent + 1023) as u64) << 52);
     let half = exponent / 2;
-    let value = integer as f64 * power(half) * power(exponent - half);
+    let value = integer as f64 * power_of_two(half) * power_of_two(exponent - half);
     Some(if negative { -value } else { value })
 }
 

@@ -6,6 +6,15 @@
 
 use warpfold_core::prefetch;
 
+/// The first bytes of some words, which are made more if they are too few: memory for copies,
+/// aligned for elements of every type.
+pub(crate) fn room(words: &mut Vec<u64>, bytes: usize) -> &mut [u8] {
+    if words.len() * 8 < bytes {
+        words.resize(bytes.div_ceil(8), 0);
+    }
+    &mut bytemuck::cast_slice_mut(words)[..bytes]
+}
+
 /// A table in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Pack {

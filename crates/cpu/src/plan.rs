@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use warpfold_core::layout::{Axis, Split, Traversal, View};
 use warpfold_core::op::RawRun;
-use warpfold_core::{DType, Result};
+use warpfold_core::{DType, Error, Result};
 
 /// What is reduced, and how the outputs lie. Every element that its walks and
 /// kept axes lead to may be read for `'a`: fields are private, so that only
@@ -40,9 +40,14 @@ impl<'a> Plan<'a> {
         if let Some(second) = second {
             first.check_pair(second)?;
         }
+        Plan::of(first, second, reduced).map(Some)
+    }
+
+    /// The plan for a view, and another one of the same shape, if there is one.
+    fn of(first: &View<'a>, second: Option<&View<'a>>, reduced: &[bool]) -> Result<Plan<'a>> {
         let strides = [first.strides(), second.map_or(&[][..], View::strides)];
         let Split { kept, reduced, outputs } = Split::new(first.shape(), strides, reduced)?;
-        Ok(Some(Plan {
+        Ok(Plan {
             source: Source::new(
                 first.dtype(),
                 first.origin(),
@@ -55,7 +60,75 @@ impl<'a> Plan<'a> {
             kept,
             reduced,
             views: PhantomData,
-        }))
+        })
+    }
+
+    /// The plan for some of the elements of a view: `marks` has a truth value for each.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new); marks that are no truth values.
+    pub(crate) fn marked(view: &View<'a>, marks: &View<'a>, reduced: &[bool]) -> Result<Plan<'a>> {
+        if marks.dtype() != DType::Bool {
+            return Err(Error::DTypeMismatch { left: DType::Bool, right: marks.dtype() });
+        }
+        if view.shape() != marks.shape() {
+            let (left, right) = (view.shape().to_vec(), marks.shape().to_vec());
+            return Err(Error::ShapeMismatch { left, right });
+        }
+        Plan::of(view, Some(marks), reduced)
+    }
+
+    /// Hands the elements of an output of a [marked](Self::marked) plan to `sink`, in the order of
+    /// their indices: copies of some that follow each other, the index of the first, and whether
+    /// they count.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub(crate) fn for_each_marked(
+        &self,
+        output: usize,
+        mut sink: impl FnMut(u64, bool, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        const MOST: usize = 4096;
+        assert!(output < self.outputs);
+        let source = self.output(output);
+        let (size, mut origins) = (source.dtype.size(), source.origins());
+        let (Some(items), Some(marks)) = (origins.next(), origins.next()) else { return Ok(()) };
+        let mut words = vec![0u64; MOST];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        let (mut start, mut count, mut counts) = (0, 0, false);
+        let mut index = vec![0usize; self.reduced.len()];
+        for at in 0..self.len() {
+            let mut offsets = [0isize; 2];
+            for (&i, &(_, strides)) in index.iter().zip(&self.reduced) {
+                for (offset, stride) in offsets.iter_mut().zip(strides) {
+                    *offset += i.cast_signed() * stride;
+                }
+            }
+            // SAFETY: elements of the views, which may be read for `'a`: an output's, at an index.
+            let (item, mark) = unsafe {
+                let item = items.wrapping_offset(offsets[0]);
+                (
+                    core::slice::from_raw_parts(item, size),
+                    marks.wrapping_offset(offsets[1]).read() != 0,
+                )
+            };
+            if count == MOST || count > 0 && mark != counts {
+                sink(start, counts, &bytes[..count * size])?;
+                (start, count) = (at as u64, 0);
+            }
+            counts = mark;
+            bytes[count * size..][..size].copy_from_slice(item);
+            count += 1;
+            for (i, &(len, _)) in index.iter_mut().zip(&self.reduced).rev() {
+                *i += 1;
+                if *i < len {
+                    break;
+                }
+                *i = 0;
+            }
+        }
+        if count > 0 { sink(start, counts, &bytes[..count * size]) } else { Ok(()) }
     }
 
     /// The element type.

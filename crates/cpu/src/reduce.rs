@@ -12,7 +12,7 @@ use crate::walks::{self, Walk};
 use crate::worker::{Worker, absorb_in_turn};
 use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun, Rules, Value};
-use warpfold_core::{DType, Result, fpenv};
+use warpfold_core::{DType, Result, Scalar, fpenv};
 use warpfold_threads::{Pieces, Threads};
 
 /// Elements of a piece of work: enough to make handing out pieces cheap.
@@ -29,7 +29,19 @@ pub enum Outputs {
     /// As values.
     Values(Vec<Value>),
     /// As numbers of the operation's type.
-    Numbers(Numbers),
+    Numbers {
+        /// The first, or the only one, of each answer.
+        numbers: Numbers,
+        /// The second ones of `minmax` and `argminmax`.
+        second: Option<Numbers>,
+    },
+}
+
+impl Outputs {
+    /// Answers of one number each.
+    pub(crate) fn one(numbers: Numbers) -> Outputs {
+        Outputs::Numbers { numbers, second: None }
+    }
 }
 
 /// The state of a slice, or of two for `dot`: without allocation if one thread
@@ -85,6 +97,12 @@ pub struct Job<'a> {
     pub kinds: &'a [Kind],
     /// What the index of the first element counts as.
     pub start: u64,
+    /// An element that takes part in each output, behind its own, of their type; of values, and not
+    /// of states.
+    pub initial: Option<Scalar>,
+    /// Truth values of the array's shape, if some elements do not count: those whose own is false.
+    /// Of values of one array, likewise.
+    pub marks: Option<&'a View<'a>>,
     /// The instruction set.
     pub isa: Isa,
     /// The threads.
@@ -136,56 +154,116 @@ impl Job<'_> {
         if let Some(found) = self.values_of_few(ops, rules)? {
             return Ok(found);
         }
-        let (Some(plan), Some(dtype)) = (Plan::new(self.views, self.reduced)?, self.dtype()) else {
+        let plan = match (self.views[0], self.marks) {
+            (Some(view), Some(marks)) => Some(Plan::marked(view, marks, self.reduced)?),
+            _ => Plan::new(self.views, self.reduced)?,
+        };
+        let (Some(plan), Some(dtype)) = (plan, self.dtype()) else {
             return Ok(ops.iter().map(|_| Outputs::Values(Vec::new())).collect());
         };
-        if let Some(numbers) = self.side_by_side(&plan, ops, rules)? {
-            return Ok(vec![Outputs::Numbers(numbers)]);
+        let mut found = self.side_by_side(&plan, ops, rules)?;
+        let others: Vec<usize> = (0..ops.len()).filter(|&i| found[i].is_none()).collect();
+        if !others.is_empty() {
+            walks::note(Walk::States);
+            // Of these the states alone.
+            let mut kinds: Vec<Kind> = Vec::new();
+            let asked: Vec<(Op, usize)> = others
+                .iter()
+                .map(|&i| {
+                    let (op, kind) = (ops[i].0, self.kinds[ops[i].1]);
+                    let place = kinds.iter().position(|&other| other == kind);
+                    kinds.extend(place.is_none().then_some(kind));
+                    (op, place.unwrap_or(kinds.len() - 1))
+                })
+                .collect();
+            let job = Job { kinds: &kinds, ..*self };
+            let columns = job.one_by_one(&plan, dtype, &asked, rules)?;
+            for (i, values) in others.into_iter().zip(columns) {
+                found[i] = Some(Outputs::Values(values));
+            }
         }
-        walks::note(Walk::States);
-        let columns = self.one_by_one(&plan, dtype, ops, rules)?;
-        Ok(columns.into_iter().map(Outputs::Values).collect())
+        Ok(found.into_iter().flatten().collect())
     }
 
-    /// The answers to one operation straight from memory, where that has
-    /// accumulators.
+    /// The answers to each operation straight from memory, where that has accumulators.
     fn side_by_side(
         &self,
         plan: &Plan<'_>,
         ops: &[(Op, usize)],
         rules: &Rules,
-    ) -> Result<Option<Numbers>> {
-        let &[(op, 0)] = ops else { return Ok(None) };
-        if self.views[1].is_some() != (op.arity() == 2) || rules.out.is_some() {
-            return Ok(None);
-        }
+    ) -> Result<Vec<Option<Outputs>>> {
+        let mut found: Vec<Option<Outputs>> = ops.iter().map(|_| None).collect();
         let dtype = plan.dtype();
+        // Operations with one number each, and the place of what they are asked for.
+        let mut halves: Vec<Op> = Vec::new();
+        let mut places: Vec<usize> = Vec::new();
+        for (place, &(op, _)) in ops.iter().enumerate() {
+            let (one, two) = op.pair().map_or((op, None), |(one, two)| (one, Some(two)));
+            let alone = [Some(one), two].into_iter().flatten().all(|op| self.is_for(plan, op));
+            if alone && self.views[1].is_some() == (op.arity() == 2) {
+                halves.extend([Some(one), two].into_iter().flatten());
+                places.resize(halves.len(), place);
+            }
+        }
         // Of one output all threads have time.
         let threads = if plan.outputs() == 1 { self.threads } else { Threads::Exactly(1) };
-        let otherwise = |output: usize| -> Result<u64> {
-            if let Some(found) = on_grid(plan, output, op) {
+        let otherwise = |half: usize, output: usize| -> Result<u64> {
+            let (op, (asked, state)) = (halves[half], ops[places[half]]);
+            if self.initial.is_none()
+                && self.marks.is_none()
+                && rules.out.is_none()
+                && let Some(found) = on_grid(plan, output, op)
+            {
                 return Ok(found.to_bits());
             }
-            let states = self.one(plan, output, dtype, threads)?;
-            Ok(states[0].finish(op, rules)?.first().to_bits())
+            let job = Job { kinds: &[self.kinds[state]], ..*self };
+            let states = job.one(plan, output, dtype, threads)?;
+            let number = states[0].finish(op, rules).map(|value| value.first().to_bits());
+            // An error is one of the operation that was asked, and not of a half of it.
+            number.map_err(|error| states[0].finish(asked, rules).err().unwrap_or(error))
         };
-        if plan.outputs() == 1 {
-            let in_order = plan.walk(true).in_order;
-            let most = match op {
-                // In another order than that of indices, states look at all elements that are
-                // as good as the best.
-                Op::ArgMin | Op::ArgMax if !in_order && plan.has_rows_in_index_order(ROW) => {
-                    usize::MAX
-                }
-                Op::Min | Op::Max if !plan.is_one_run() => LONG,
-                _ => most_alone(dtype, op),
-            };
-            if plan.len() > most {
-                return Ok(None);
-            }
-        }
         let Job { isa, threads, .. } = *self;
-        Question { plan, op, rules, isa, threads, otherwise: &otherwise }.numbers()
+        let initial = self.initial.map(Scalar::to_bits);
+        let (ops, otherwise) = (&halves[..], &otherwise);
+        let numbers = Question {
+            plan,
+            ops,
+            rules,
+            isa,
+            threads,
+            marked: self.marks.is_some(),
+            initial,
+            otherwise,
+        }
+        .numbers()?;
+        let mut numbers = numbers.into_iter().zip(&places).peekable();
+        while let Some((first, &place)) = numbers.next() {
+            let more = numbers.next_if(|&(_, &other)| other == place);
+            found[place] = match (first, more) {
+                (Some(numbers), None) => Some(Outputs::one(numbers)),
+                (Some(numbers), Some((Some(second), _))) => {
+                    Some(Outputs::Numbers { numbers, second: Some(second) })
+                }
+                _ => None,
+            };
+        }
+        Ok(found)
+    }
+
+    /// Whether accumulators may be faster than states.
+    fn is_for(&self, plan: &Plan<'_>, op: Op) -> bool {
+        if plan.outputs() != 1 {
+            return true;
+        }
+        let in_order = plan.walk(true).in_order;
+        let most = match op {
+            // In another order than that of indices, states look at all elements that are
+            // as good as the best.
+            Op::ArgMin | Op::ArgMax if !in_order && plan.has_rows_in_index_order(ROW) => usize::MAX,
+            Op::Min | Op::Max if !plan.is_one_run() => LONG,
+            _ => most_alone(plan.dtype(), op),
+        };
+        plan.len() <= most
     }
 
     /// The values of `ops` with a state for each output.
@@ -197,7 +275,7 @@ impl Job<'_> {
         rules: &Rules,
     ) -> Result<Vec<Vec<Value>>> {
         let mut columns: Vec<Vec<Value>> = ops.iter().map(|_| Vec::new()).collect();
-        if self.across_elements(plan, dtype) {
+        if self.marks.is_some() || self.across_elements(plan, dtype) {
             for output in 0..plan.outputs() {
                 let states = self.one(plan, output, dtype, self.threads)?;
                 for (column, &(op, state)) in columns.iter_mut().zip(ops) {
@@ -222,6 +300,7 @@ impl Job<'_> {
                 workers.iter_mut().flatten().for_each(Worker::reset);
                 self.absorb(plan, at, group, 0..plan.len(), workers, &mut buffers)?;
                 for workers in workers {
+                    self.add_initial(plan, dtype, workers)?;
                     for (column, &(op, state)) in columns.iter_mut().zip(ops) {
                         column.push(workers[state].finish(op, rules)?);
                     }
@@ -283,6 +362,20 @@ impl Job<'_> {
         threads: Threads,
     ) -> Result<Vec<AnyState>> {
         let len = plan.len();
+        if self.marks.is_some() {
+            let mut workers = self.workers(dtype)?;
+            plan.for_each_marked(output, |start, marked, items| {
+                if marked {
+                    let run = RawRun { start, items, others: &[] };
+                    return workers.iter_mut().try_for_each(|worker| worker.absorb(run));
+                }
+                let len = (items.len() / dtype.size()) as u64;
+                workers.iter_mut().for_each(|worker| worker.skip(start, len));
+                Ok(())
+            })?;
+            self.add_initial(plan, dtype, &mut workers)?;
+            return Ok(workers.into_iter().map(Worker::into_state).collect());
+        }
         let pieces = Pieces::new(len.div_ceil(PIECE));
         let most = if len.saturating_mul(dtype.size()) < SMALL { 1 } else { len.div_ceil(PIECE) };
         let partial = threads.run(most, || {
@@ -296,7 +389,15 @@ impl Job<'_> {
             Ok(workers.into_iter().map(Worker::into_state).collect::<Vec<_>>())
         });
         let partial: Result<Vec<Vec<AnyState>>> = partial.into_iter().collect();
-        let mut partial = partial?.into_iter();
+        let initial = match self.initial {
+            Some(_) => {
+                let mut workers = self.workers(dtype)?;
+                self.add_initial(plan, dtype, &mut workers)?;
+                Some(workers.into_iter().map(Worker::into_state).collect())
+            }
+            None => None,
+        };
+        let mut partial = partial?.into_iter().chain(initial);
         let mut states = partial.next().unwrap_or_default();
         for others in partial {
             for (state, other) in states.iter_mut().zip(&others) {
@@ -304,6 +405,16 @@ impl Job<'_> {
             }
         }
         Ok(states)
+    }
+
+    /// Lets the workers of an output absorb the initial value, if there is one.
+    fn add_initial(&self, plan: &Plan<'_>, dtype: DType, workers: &mut [Worker]) -> Result<()> {
+        let Some(initial) = self.initial else { return Ok(()) };
+        let mut bytes = [0; 8];
+        let items = &mut bytes[..dtype.size()];
+        Numbers::set_bits(items, dtype, 0, initial.to_bits());
+        let run = RawRun { start: plan.len() as u64, items, others: &[] };
+        workers.iter_mut().try_for_each(|worker| worker.absorb(run))
     }
 
     /// Lets the workers absorb some positions of an output, or of the group of

@@ -2,10 +2,12 @@
 //! of input.
 //!
 //! ```text
-//! axes [--json] [DTYPE [OP]]        as in: axes f32 logsumexp
+//! axes [--json] [--data KIND] [--omit] [DTYPE [OP]]        as in: axes f32 logsumexp
 //! ```
 //!
-//! Without an operation: sums, means and maxima.
+//! Without an operation: sums, means and maxima. Elements are from -1 to 1, or of a kind:
+//! `nan` and `infinite` have a hundredth of that among them, `binades` reach over 60
+//! either way, and all are the same in a `constant`. `--omit` leaves NaNs out.
 //!
 //! With `--json` every figure is a line for `benches/gpu.py`.
 //!
@@ -20,7 +22,7 @@ use common::Random;
 use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::op::Op;
-use warpfold_cuda::engine::{DeviceView, Engine};
+use warpfold_cuda::engine::{DeviceView, Engine, Number};
 use warpfold_cuda::{Address, Buffer, Device, Driver, Result, Stream};
 
 /// What inputs rotate over, and what is copied at once to fill it.
@@ -28,6 +30,8 @@ const BUFFER: u64 = 8 << 30;
 const PIECE: usize = 64 << 20;
 const ROUNDS: usize = 7;
 const CALLS: usize = 24;
+/// Seconds of a round that has enough calls.
+const ENOUGH: f64 = 0.05;
 
 const SHAPES: [[usize; 2]; 6] = [
     [1 << 24, 16],
@@ -48,13 +52,19 @@ struct Bench {
 
 impl Bench {
     /// GB/s; nothing where no kernel answers.
-    fn rate(&self, op: Op, dtype: DType, shape: [usize; 2], axis: usize) -> Result<Option<f64>> {
+    fn rate(
+        &self,
+        number: Number,
+        dtype: DType,
+        shape: [usize; 2],
+        axis: usize,
+    ) -> Result<Option<f64>> {
         let bytes = (shape[0] * shape[1] * dtype.size()) as u64;
         let stride = bytes.next_multiple_of(256);
         let reduced = [axis == 0, axis == 1];
         let Bench { engine, to, stream, .. } = self;
         let mut at = 0;
-        let seconds = common::seconds(&**engine.device(), *stream, ROUNDS, CALLS, || {
+        let mut call = || {
             if at + bytes > BUFFER {
                 at = 0;
             }
@@ -62,16 +72,47 @@ impl Bench {
             at += stride;
             // SAFETY: the array lies in the buffer, which is full, and there is room for as
             // many answers as there are elements.
-            unsafe { engine.numbers_into(op, &view, &reduced, *to, *stream) }
-        })?;
+            unsafe { engine.numbers_into(number, &view, &reduced, *to, *stream) }
+        };
+        let device = &**engine.device();
+        let Some(one) = common::seconds(device, *stream, 1, 1, &mut call)? else {
+            return Ok(None);
+        };
+        let calls = ((ENOUGH / one) as usize).clamp(1, CALLS);
+        let seconds = common::seconds(device, *stream, ROUNDS.min(2 * calls), calls, call)?;
         Ok(seconds.map(|seconds| bytes as f64 / seconds / 1e9))
     }
 }
 
+/// Elements of a kind, so many bytes of them.
+fn of_kind(kind: &str, dtype: DType, bytes: usize) -> Vec<u8> {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let rare = match kind {
+        "nan" => f64::NAN,
+        "infinite" => f64::INFINITY,
+        _ if dtype.is_float() => 0.5,
+        _ => return common::elements(dtype, bytes, &mut random),
+    };
+    common::floats(dtype, bytes, || match kind {
+        "constant" => rare,
+        "binades" => random.signed() * 2f64.powi((random.word() % 121) as i32 - 60),
+        "nan" | "infinite" if random.word().is_multiple_of(100) => rare,
+        _ => random.signed(),
+    })
+}
+
 fn main() -> Result<()> {
-    let (flags, wanted): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|argument| argument == "--json");
-    let json = !flags.is_empty();
+    let (mut json, mut omits_nan, mut kind) = (false, false, String::new());
+    let mut wanted = Vec::new();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match &argument[..] {
+            "--json" => json = true,
+            "--omit" => omits_nan = true,
+            "--data" => kind = arguments.next().unwrap_or_default(),
+            _ => wanted.push(argument),
+        }
+    }
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
     let elements = Buffer::new(&device, BUFFER)?;
@@ -88,7 +129,7 @@ fn main() -> Result<()> {
         if wanted.first().is_some_and(|name| name != dtype.name()) {
             continue;
         }
-        let bytes = common::elements(dtype, PIECE, &mut Random(0x9e37_79b9_7f4a_7c15));
+        let bytes = of_kind(&kind, dtype, PIECE);
         for at in (0..BUFFER).step_by(PIECE) {
             elements.copy_in(stream, at, &bytes)?;
         }
@@ -96,7 +137,7 @@ fn main() -> Result<()> {
             for shape in SHAPES {
                 let mut row = format!("{:24}", format!("{op} {dtype} {} x {}", shape[0], shape[1]));
                 for axis in [0, 1] {
-                    let rate = bench.rate(op, dtype, shape, axis)?;
+                    let rate = bench.rate(Number { op, omits_nan }, dtype, shape, axis)?;
                     if let (true, Some(rate)) = (json, rate) {
                         let elements = shape[0] * shape[1];
                         println!(

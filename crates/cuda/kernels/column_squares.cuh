@@ -21,6 +21,7 @@ struct ColumnSquares {
     using Sum = typename Wides::Sum;
     using Squares = typename Wides::Squares;
     static constexpr u32 LEVELS = Lane::LEVELS;
+    static constexpr bool IS_WHOLE = false;
     // A window of bf16 has room for most scales side by side.
     static constexpr u32 PLACES = sizeof(Bits) >= 4 ? ITEMS<T> : 1;
     static constexpr u32 WORDS = Sum::WORDS + Squares::WORDS;
@@ -36,7 +37,17 @@ struct ColumnSquares {
         else
             wides.sum.deposit(negative, magnitude, Lane::unit(l, place));
     }
-    static __device__ __forceinline__ void absorb(Wides &wides, Bits bits) { wides.absorb(bits); }
+    template <bool TOGETHER>
+    static __device__ __forceinline__ void absorb(Wides &wides, const ColumnPart<T> &part)
+    {
+        if constexpr (TOGETHER && sizeof(Bits) < 8) {
+            if constexpr (SPREAD)
+                absorb_together<T, false>(wides.sum, part, [&](Bits bits) { ::absorb<T>(wides.sum, bits); });
+            absorb_together<T, true>(wides.squares, part, [&](Bits bits) { absorb_product<T>(wides.squares, bits, bits); });
+        } else {
+            absorb_alone(part, [&](Bits bits) { wides.absorb(bits); });
+        }
+    }
     static __device__ __forceinline__ u64 entry(const Wides &wides, int i, u64 n)
     {
         return i < Sum::WORDS ? wides.sum.entry(i, n) : wides.squares.entry(i - Sum::WORDS, n);
@@ -85,7 +96,11 @@ struct ColumnSquares {
             place = place_above(part.top());
             Lane lane;
             lane.open(place);
-            part.each([&](Bits bits) { lane.add(bits); });
+            part.each([&](const Bits (&some)[BATCH]) {
+#pragma unroll
+                for (u32 k = 0; k < BATCH; ++k)
+                    lane.add(some[k]);
+            });
             lane.totals(place, total);
             return lane.holds(place);
         }

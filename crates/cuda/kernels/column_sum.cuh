@@ -11,26 +11,44 @@
 // Binades that a thread's window has above the first chunk.
 constexpr int COLUMN_ROOM = 10;
 
-// The columns of shorter types share one window: it has room for many more binades than they need.
+// The columns of shorter types share one window: it has room for many more binades than they need, and of f32 for all that there are.
 template <class T>
 struct ColumnSums {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     using Wides = Superaccumulator<T>;
     using Lane = LaneSum<T>;
-    using Levels = typename Lane::Window;
     static constexpr bool LONG = sizeof(Bits) == 8;
-    static constexpr u32 LEVELS = Lane::LEVELS;
+    // A thread's integers of eight columns in all levels would leave a multiprocessor one block.
+    static constexpr bool IS_WHOLE = sizeof(Bits) == 4;
+    template <bool WHOLE, class U>
+    struct LevelsOf {
+        using Type = typename LaneSum<U>::Window;
+    };
+    template <class U>
+    struct LevelsOf<true, U> {
+        using Type = typename WholeSum<U>::Levels;
+    };
+    using Levels = typename LevelsOf<IS_WHOLE, T>::Type;
+    static constexpr u32 LEVELS = IS_WHOLE ? WholeSum<T>::LEVELS : Lane::LEVELS;
     static constexpr u32 PLACES = LONG ? ITEMS<T> : 1;
     static constexpr u32 WORDS = Wides::WORDS;
 
-    static __device__ __forceinline__ int initial() { return Levels::below(START); }
+    static __device__ __forceinline__ int initial() { return IS_WHOLE ? Levels::LOWEST : Levels::below(START); }
     static __device__ __forceinline__ int place_above(int top) { return Levels::below(top + Lane::K + COLUMN_ROOM); }
     static __device__ __forceinline__ void deposit(Wides &wide, u32 l, i64 total, int place)
     {
         wide.deposit(total < 0, total < 0 ? -u64(total) : u64(total), place - Levels::STEP * int(l));
     }
-    static __device__ __forceinline__ void absorb(Wides &wide, Bits bits) { ::absorb<T>(wide, bits); }
+    template <bool TOGETHER>
+    static __device__ __forceinline__ void absorb(Wides &wide, const ColumnPart<T> &part)
+    {
+        const auto one = [&](Bits bits) { ::absorb<T>(wide, bits); };
+        if constexpr (TOGETHER)
+            absorb_together<T, false>(wide, part, one);
+        else
+            absorb_alone(part, one);
+    }
     static __device__ __forceinline__ u64 entry(const Wides &wide, int i, u64 n) { return wide.entry(i, n); }
     template <class Word>
     static __device__ __forceinline__ Bits answer(Word word, u32 ask, u64 n)
@@ -46,7 +64,11 @@ struct ColumnSums {
         {
             Levels levels(place_above(part.top()));
             auto drift = levels.open();
-            part.each([&](Bits bits) { levels.add(drift, Element<T>::value(bits)); });
+            part.each([&](const Bits (&some)[BATCH]) {
+#pragma unroll
+                for (u32 k = 0; k < BATCH; ++k)
+                    levels.add(drift, Element<T>::value(some[k]));
+            });
             levels.commit(drift);
             place = levels.first;
 #pragma unroll
@@ -64,7 +86,8 @@ struct SumColumns {
     using Bits = typename Format::Bits;
     using Own = Committed<Form>;
     using Lane = typename Form::Lane;
-    using Levels = typename Lane::Window;
+    using Window = typename Lane::Window;
+    using Levels = typename Form::Levels;
     static constexpr bool LONG = Form::LONG;
     static constexpr u32 COLUMNS = Own::COLUMNS;
     static constexpr u32 CHUNK = LONG ? Levels::ADDS : 1 << Lane::K;
@@ -78,6 +101,10 @@ struct SumColumns {
     int place[Own::PLACES]; // of f64's windows, as they were committed last
     bool fresh = true;      // whether the window has no place yet
     u32 spilled = 0;        // as `spill` says
+    // Columns that have NaNs, positive and negative infinities: a byte of bits for each.
+    u32 special = 0;
+    // Of f64, sums that finite elements do not make infinite: of 2^-64 times each.
+    f64 scaled[LONG ? COLUMNS : 1] = {};
 
     __device__ __forceinline__ SumColumns(const ColumnTable *shared_table, bool single, Bits mask)
         : shared_table(shared_table), mask(mask), alone(!LONG && single)
@@ -99,7 +126,7 @@ struct SumColumns {
             }
             place[i] = Form::place_above(top);
             own().place(i) = place[i];
-            lane[i] = Lane(Levels(place[i]));
+            lane[i] = Lane(Window(place[i]));
         }
         fresh = false;
     }
@@ -113,8 +140,12 @@ struct SumColumns {
 #pragma unroll
         for (u32 k = 0; k < BATCH; ++k) {
 #pragma unroll
-            for (u32 i = 0; i < COLUMNS; ++i)
-                lane[i].add(Bits(item<T>(v[k], i) & mask), Levels(LONG ? place[i % Own::PLACES] : 0));
+            for (u32 i = 0; i < COLUMNS; ++i) {
+                const Bits bits = Bits(item<T>(v[k], i) & mask);
+                lane[i].add(bits, Window(LONG ? place[i % Own::PLACES] : 0));
+                if constexpr (LONG)
+                    scaled[i] = __fma_rn(Format::value(bits), __longlong_as_double(i64(1023 - 64) << 52), scaled[i]);
+            }
         }
     }
 
@@ -131,39 +162,95 @@ struct SumColumns {
         }
     }
 
+    // Columns with something that is not finite: what else they have does not count.
+    __device__ __forceinline__ u32 marked() const { return (special | special >> 8 | special >> 16) & 0xff; }
+    // NaNs and infinities make such a sum one, and finite elements do not.
+    __device__ __forceinline__ f64 plain(u32 i) const
+    {
+        if constexpr (LONG)
+            return scaled[i];
+        else
+            return lane[i].sum;
+    }
+    __device__ __forceinline__ void mark(u32 i)
+    {
+        const f64 sum = plain(i);
+        special |= 1u << (i + (sum != sum ? 0 : sum > 0.0 ? 8 : 16));
+    }
+    __device__ __forceinline__ Specials<T> specials(u32 i) const
+    {
+        return {(special >> i & 1) != 0, (special >> i & 0x100) != 0, (special >> i & 0x10000) != 0};
+    }
+
+    // Commits a column's chunk if the window holds it.
+    __device__ __forceinline__ bool take_chunk(u32 i)
+    {
+        if constexpr (Form::IS_WHOLE) {
+            if (is_special(lane[i].sum) || !lane[i].spread.holds())
+                return false;
+            Levels levels(Levels::LOWEST);
+            auto drift = levels.open();
+            levels.add(drift, lane[i].sum);
+            levels.commit(drift);
+            own().commit(i, levels.total);
+            return true;
+        } else {
+            Levels levels(own().place(i));
+            if (!lane[i].close(levels))
+                return false;
+            levels.commit(lane[i].drift);
+            own().commit(i, levels.total);
+            return true;
+        }
+    }
+
     __device__ __forceinline__ void close(u32 done, u32 rows)
     {
         if (alone)
             return;
-        if constexpr (!LONG) {
+        if constexpr (!LONG && !Form::IS_WHOLE) {
             if (Lane::RANGED && fresh)
                 find_place();
         }
         u32 failed = 0;
 #pragma unroll
         for (u32 i = 0; i < COLUMNS; ++i) {
-            Levels levels(own().place(i));
-            if (lane[i].close(levels)) {
-                levels.commit(lane[i].drift);
-                own().commit(i, levels.total);
-            } else {
-                failed |= 1u << i;
-            }
+            if (take_chunk(i))
+                continue;
+            failed |= 1u << i;
+            if (is_special(plain(i)))
+                mark(i);
         }
+        failed &= ~marked();
         if (failed != 0)
             spilled |= spill<Form>(shared_table, failed, done, rows, mask);
 #pragma unroll
         for (u32 i = 0; i < COLUMNS; ++i) {
             if constexpr (LONG)
                 place[i] = own().place(i);
-            lane[i] = Lane(Levels(LONG ? place[i % Own::PLACES] : 0));
+            lane[i] = Lane(Window(LONG ? place[i % Own::PLACES] : 0));
         }
     }
 
-    __device__ __forceinline__ void hand_over(typename Form::Wides *) const {}
+    __device__ __forceinline__ void hand_over(typename Form::Wides *wides)
+    {
+        using Wides = typename Form::Wides;
+        if (special == 0)
+            return;
+#pragma unroll 1
+        for (u32 i = 0; i < COLUMNS; ++i) {
+            const Specials<T> its = specials(i);
+            if (its.nan)
+                wides[i].count(Wides::NOT_A_NUMBER);
+            if (its.positive)
+                wides[i].count(Wides::POSITIVE);
+            if (its.negative)
+                wides[i].count(Wides::NEGATIVE);
+        }
+        spilled |= marked();
+    }
     static __device__ __forceinline__ bool is_ready(u64) { return true; }
 
-    // NaNs and infinities make a plain sum one, and finite elements do not.
     static __device__ __forceinline__ bool is_special(f64 sum) { return !(fabs(sum) < __longlong_as_double(0x7ff0000000000000)); }
 
     // Whether the chunk that stays as it is has not a column's sum.
@@ -186,11 +273,16 @@ struct SumColumns {
                 return narrow<T>(ask == MEAN ? quotient(sum, n) : sum);
             }
         }
-        i64 total[Own::LEVELS];
+        if ((marked() >> i & 1) != 0)
+            return specials(i).bits();
+        FixedPoint<Own::LEVELS> all;
 #pragma unroll
         for (u32 l = 0; l < Own::LEVELS; ++l)
-            total[l] = own().total(i, l);
-        return float_answer<T>(of_levels<Levels>(total, own().place(i), Own::LEVELS), ask, n);
+            all.total[l] = own().total(i, l);
+        if constexpr (Form::IS_WHOLE)
+            return float_answer<T>(of_fixed_point(all, Levels::LAST), ask, n);
+        else
+            return float_answer<T>(of_levels<Levels>(all.total, own().place(i), Own::LEVELS), ask, n);
     }
 };
 

@@ -1,6 +1,7 @@
 // Exact totals of columns of floats, of which windows hold a chunk of rows at a time.
 //
-// A chunk that its window holds is committed to integers of the thread, in units that the window's place says. One that is not certified
+// A chunk that its window holds is committed to integers of the thread, in units that the window's place says. Where there is room for the
+// integers of a window for whatever is finite (whole_window.cuh), every chunk is: its form is whole. Elsewhere one that is not certified
 // goes, element by element, into the column's superaccumulators in shared memory: in a tall table, which has them for each column of the
 // tile. In a short one the column is given up, and its warp does it again in the end, in superaccumulators that it has for one strip.
 //
@@ -13,7 +14,8 @@
 //     PLACES                        windows of a thread: one for each column, or one that all share
 //     initial(), place_above(top)   where windows are at first, and with room for more than elements below 2^top
 //     deposit(wides, l, total, p)   adds a window's total to superaccumulators
-//     absorb(wides, bits)           adds an element
+//     IS_WHOLE                      whether windows hold whatever is finite
+//     absorb<TOGETHER>(wides, part) adds a part of a column: a thread alone, or all lanes of a warp
 //     WORDS, entry(wides, i, n)     their vector form, of n elements
 //     answer(word, ask, n)          what is asked of a vector form
 //     Chunk                         a window that is made for a chunk, if each column has its own: `fits(part)`, its place, totals
@@ -22,6 +24,7 @@
 
 #include "columns.cuh"
 #include "exact_answer.cuh"
+#include "whole_window.cuh"
 
 // Where some rows of a column lie.
 template <class T>
@@ -32,6 +35,7 @@ struct ColumnPart {
     u32 inner, step, rows;
     typename Element<T>::Bits mask;
 
+    // Calls `take` with some elements after the other, zeros behind the last.
     template <class Take>
     __device__ __forceinline__ void each(Take take) const
     {
@@ -40,12 +44,13 @@ struct ColumnPart {
         for (u32 done = 0; done < rows; done += BATCH) {
             Bits some[BATCH];
 #pragma unroll
-            for (u32 k = 0; k < BATCH; ++k)
-                if (done + k < rows)
-                    some[k] = *reinterpret_cast<const Bits *>(data + row_offset(first + u64(done + k) * step, inner, stride, jump));
-#pragma unroll 1
-            for (u32 k = 0; k < min(rows - done, BATCH); ++k)
-                take(Bits(some[k] & mask));
+            for (u32 k = 0; k < BATCH; ++k) {
+                // No branch uses what it loads, so that all loads are under way together.
+                const u32 row = min(done + k, rows - 1);
+                const Bits bits = *reinterpret_cast<const Bits *>(data + row_offset(first + u64(row) * step, inner, stride, jump));
+                some[k] = done + k < rows ? Bits(bits & mask) : Bits(0);
+            }
+            take(some);
         }
     }
 
@@ -54,13 +59,55 @@ struct ColumnPart {
     {
         using Format = Element<T>;
         int top = Format::UNIT;
-        each([&](typename Format::Bits bits) {
-            if (Format::is_finite(bits))
-                top = max(top, Format::top(bits));
+        each([&](const typename Format::Bits (&some)[BATCH]) {
+#pragma unroll
+            for (u32 k = 0; k < BATCH; ++k)
+                top = Format::is_finite(some[k]) ? max(top, Format::top(some[k])) : top;
         });
         return top;
     }
 };
+
+// Adds the finite elements of the parts that a warp's lanes have, or their squares, to a superaccumulator; `others` takes, one by one, those
+// that are not finite, and of f64 those that are too far apart. All lanes call it.
+template <class T, bool SQUARED, class Sums, class Others>
+__device__ __forceinline__ void absorb_together(Sums &wide, const ColumnPart<T> &part, Others others)
+{
+    using Format = Element<T>;
+    using Whole = WholeSum<T, SQUARED>;
+    int top = 0;
+    if constexpr (Whole::LONG) {
+        top = part.top();
+        for (u32 d = 16; d > 0; d /= 2)
+            top = max(top, __shfl_xor_sync(ALL_LANES, top, d));
+    }
+    Whole sum(top);
+    part.each([&](const typename Format::Bits (&some)[BATCH]) {
+        bool special = false;
+#pragma unroll
+        for (u32 k = 0; k < BATCH; ++k)
+            special = special || !Format::is_finite(some[k]);
+        const bool held = sum.take(some);
+        if (held && !special)
+            return;
+#pragma unroll 1
+        for (u32 k = 0; k < BATCH; ++k)
+            if (!held || !Format::is_finite(some[k]))
+                others(some[k]);
+    });
+    sum.window.flush(wide);
+}
+
+// Adds a part's elements one by one.
+template <class T, class One>
+__device__ __forceinline__ void absorb_alone(const ColumnPart<T> &part, One one)
+{
+    part.each([&](const typename Element<T>::Bits (&some)[BATCH]) {
+#pragma unroll 1
+        for (u32 k = 0; k < BATCH; ++k)
+            one(some[k]);
+    });
+}
 
 // What a thread has committed: for each column and level a total, and for each place of a window its upper level's unit.
 template <class Form>
@@ -189,6 +236,12 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
             continue;
         const char *data = strip.data + i * sizeof(mask);
         const ColumnPart<T> part = {data, table.stride, table.jump, strip.first + u64(done) * strip.step, table.inner, strip.step, rows, mask};
+        if constexpr (Form::IS_WHOLE) {
+            WholeSum<T> sum(0);
+            part.each([&](const typename Element<T>::Bits (&some)[BATCH]) { sum.take(some); });
+            own.commit(i, sum.window.total);
+            continue;
+        }
         const bool can_move = table.is_tall() || own.is_empty(i);
         if constexpr (OWN_WINDOWS) {
             typename Form::Chunk chunk;
@@ -204,12 +257,13 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
         }
         spilled |= 1u << i;
         if (table.is_tall()) {
-            part.each([&](typename Element<T>::Bits bits) { Form::absorb(wides[i], bits); });
-            place = max(place, Form::place_above(part.top()));
+            Form::template absorb<false>(wides[i], part);
+            if constexpr (!OWN_WINDOWS)
+                place = max(place, Form::place_above(part.top()));
         }
     }
     // Upwards only, so that columns of different scales do not move it to and fro.
-    if (!OWN_WINDOWS && table.is_tall() && place != own.place(0)) {
+    if (!Form::IS_WHOLE && !OWN_WINDOWS && table.is_tall() && place != own.place(0)) {
 #pragma unroll 1
         for (u32 i = 0; i < Own::COLUMNS; ++i) {
             if (!own.is_empty(i)) {
@@ -247,10 +301,9 @@ __device__ __noinline__ void absorb_lacking(const ColumnTable *shared_table, u32
             for (u32 i = lane; i < sizeof(Wides) / 4; i += 32)
                 words[i] = 0;
             __syncwarp();
-            const u32 rows = (u32(table.rows) - lane + 31) / 32;
+            const u32 rows = (u32(table.rows) + 31 - lane) / 32;
             const ColumnPart<T> part = {data + c * sizeof(mask), table.stride, table.jump, lane, table.inner, 32, rows, mask};
-            if (lane < table.rows)
-                part.each([&](typename Element<T>::Bits bits) { Form::absorb(wides[c], bits); });
+            Form::template absorb<true>(wides[c], part);
         }
         __syncwarp();
         if (lane < ITEMS<T> && (columns >> lane & 1) != 0)

@@ -19,12 +19,14 @@ struct RealOf<T, false> {
 template <class T>
 using Real = typename RealOf<T>::Type;
 
-// What the counters behind the limbs of floats say: the count, NaNs, positive and negative infinities.
+// What the counters behind the limbs of floats say: the count, NaNs, positive and negative infinities. NaNs may be as if they were not
+// there.
 template <class T>
-__device__ __forceinline__ Specials<T> specials_of(const u64 *counters)
+__device__ __forceinline__ Specials<T> specials_of(const u64 *counters, bool omits)
 {
-    return {counters[1] != 0, counters[2] != 0, counters[3] != 0};
+    return {counters[1] != 0 && !omits, counters[2] != 0, counters[3] != 0};
 }
+__device__ __forceinline__ u64 count_of(const u64 *counters, bool omits) { return counters[0] - (omits ? counters[1] : 0); }
 
 // The total of integers, in 64 bits: whether it fits there.
 template <class T, int LIMBS>
@@ -58,12 +60,13 @@ __device__ __forceinline__ void write(void *out, i64 place, Number x)
 }
 
 // The kernel NAME_ELEMENT, of which `finish` makes a number. The i-th of `count` payloads is i * words words behind `payloads`; its
-// number goes i * step numbers behind `out`. `overflow` is set where a total does not fit its type.
+// number goes i * step numbers behind `out`. `overflow` is set where a total does not fit its type, or where nothing is left that has an
+// extreme. `omits` says that NaNs are as if they were not there.
 #define FINISHING_KERNEL(name) \
     extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(name, ELEMENT)(const u64 *payloads, u64 words, u32 count, u32 ask, \
-        void *out, i64 step, u32 *overflow) \
+        u32 omits, void *out, i64 step, u32 *overflow) \
     { \
         const u32 i = blockIdx.x * FINISH_THREADS + threadIdx.x; \
         if (i < count) \
-            finish<ELEMENT>(payloads + i * words, ask, out, i * step, overflow); \
+            finish<ELEMENT>(payloads + i * words, ask, omits != 0, out, i * step, overflow); \
     }

@@ -6,15 +6,15 @@
 #include "variance.cuh"
 
 template <class T>
-__device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i64 place, u32 *)
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, bool omits, void *out, i64 place, u32 *)
 {
     using Sum = typename Element<T>::Sum;
     using Dot = typename Element<T>::Dot;
     // The sum and its counters, then the sum of squares.
     const u64 *counters = payload + Sum::LIMBS;
-    const u64 n = counters[0];
+    const u64 n = Element<T>::FLOAT ? count_of(counters, omits) : counters[0];
     if constexpr (Element<T>::FLOAT) {
-        if (specials_of<T>(counters).any())
+        if (n == 0 || specials_of<T>(counters, omits).any())
             return write(out, place, NOT_A_NUMBER<Real<T>>);
     }
     Numerator numerator;

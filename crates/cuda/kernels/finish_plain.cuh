@@ -43,18 +43,20 @@ __device__ __forceinline__ auto larger_magnitude(typename Element<T>::Key greate
 }
 
 template <class T>
-__device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i64 place, u32 *overflow)
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, bool omits, void *out, i64 place, u32 *overflow)
 {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     if (ask == TOTAL || ask == MEAN) {
         constexpr int LIMBS = SumFormat<T>::LIMBS;
-        const u64 n = payload[LIMBS];
+        const u64 n = Format::FLOAT ? count_of(payload + LIMBS, omits) : payload[LIMBS];
         const auto limb = [&](int i) { return i64(payload[i]); };
         if constexpr (Format::FLOAT) {
-            const Specials<T> specials = specials_of<T>(payload + LIMBS);
+            const Specials<T> specials = specials_of<T>(payload + LIMBS, omits);
             if (specials.any())
                 return write(out, place, specials.bits());
+            if (n == 0 && ask == MEAN)
+                return write(out, place, NOT_A_NUMBER<T>);
             write(out, place, float_answer<T>(Truncated::of_limbs(LIMBS, SumFormat<T>::LSB, limb), ask, n));
         } else if (ask == TOTAL) {
             u64 total;
@@ -64,17 +66,29 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
         } else {
             write(out, place, Truncated::of_limbs(LIMBS, SumFormat<T>::LSB, limb).divide(n).template round<f64>());
         }
-    } else if (ask == LEAST || ask == GREATEST) {
+        return;
+    }
+    // Extremes and positions begin with the count and NaNs, counts with what is not zero between them.
+    const bool counts = ask == COUNT || ask == NONZERO || ask == NANS || ask == ANY || ask == ALL;
+    if (Format::FLOAT && omits && !counts && payload[0] == payload[1]) {
+        if (ask == MAGNITUDE)
+            write(out, place, Bits(0));
+        else
+            atomicOr(overflow, 1u);
+        return;
+    }
+    const bool has_nan = Format::FLOAT && payload[1] != 0 && !omits;
+    if (ask == LEAST || ask == GREATEST) {
         // Count, NaNs and keys.
         const auto key = typename Format::Key(payload[ask == LEAST ? 2 : 3]);
         if constexpr (Format::FLOAT)
-            write(out, place, payload[1] != 0 ? NOT_A_NUMBER<T> : Bits(Format::key(Bits(key))));
+            write(out, place, has_nan ? NOT_A_NUMBER<T> : Bits(Format::key(Bits(key))));
         else
             write(out, place, Bits(key));
     } else if (ask == RANGE || ask == MAGNITUDE) {
         const auto least = typename Format::Key(payload[2]), greatest = typename Format::Key(payload[3]);
         if constexpr (Format::FLOAT) {
-            if (payload[1] != 0)
+            if (has_nan)
                 return write(out, place, NOT_A_NUMBER<T>);
         }
         if (ask == RANGE)
@@ -85,16 +99,16 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
         write(out, place, Bits(payload[ask - AND]));
     } else if (ask == ARG_MIN || ask == ARG_MAX) {
         // Behind the keys: the positions of the first NaN, of the smallest and of the largest.
-        write(out, place, payload[payload[1] != 0 ? 4 : ask == ARG_MIN ? 5 : 6]);
+        write(out, place, payload[has_nan ? 4 : ask == ARG_MIN ? 5 : 6]);
     } else {
         // Count, what is not zero, NaNs.
-        const u64 nonzero = payload[1];
+        const u64 left_out = omits ? payload[2] : 0, n = payload[0] - left_out, nonzero = payload[1] - left_out;
         switch (ask) {
-        case COUNT: return write(out, place, payload[0]);
+        case COUNT: return write(out, place, n);
         case NONZERO: return write(out, place, nonzero);
         case NANS: return write(out, place, payload[2]);
         case ANY: return write(out, place, u8(nonzero != 0));
-        default: return write(out, place, u8(nonzero == payload[0]));
+        default: return write(out, place, u8(nonzero == n));
         }
     }
 }

@@ -5,11 +5,11 @@
 #include "finish.cuh"
 
 template <class T>
-__device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i64 place, u32 *overflow)
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, bool omits, void *out, i64 place, u32 *overflow)
 {
     using Dot = typename Element<T>::Dot;
     if constexpr (Element<T>::FLOAT) {
-        const Specials<T> specials = specials_of<T>(payload + Dot::LIMBS);
+        const Specials<T> specials = specials_of<T>(payload + Dot::LIMBS, omits);
         if (specials.any())
             return write(out, place, specials.bits());
     } else if (ask == TOTAL) {

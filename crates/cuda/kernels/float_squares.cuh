@@ -234,17 +234,9 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
         return asks_spread(ask) || (trouble & HAS_NAN) != 0 ? NOT_A_NUMBER<T> : Format::INFINITE;
     }
 
-    // Limbs of what is kept here, in its own units.
-    struct SumLimbs {
-        static constexpr int LSB = 0, LIMBS = OfSum::DIGITS;
-    };
-    struct SquareLimbs {
-        static constexpr int LSB = 0, LIMBS = OfSquares::DIGITS;
-    };
-
     // Answers from totals of a few words, of no more elements than this, if their digits are few enough. Returns whether they are.
     static constexpr u64 QUICK = 1 << 15;
-    __device__ __forceinline__ bool quick(Bits &answer, const Asked &asked) const
+    __device__ __forceinline__ bool quick(Bits &answer, u32 ask, u64 n) const
     {
         constexpr int MOST = LONG ? 180 : 126;
         u32 digit[OfSquares::DIGITS];
@@ -270,9 +262,9 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
 #pragma unroll
             for (int w = 0; w < 3; ++w)
                 total.word[w] = u64(digit[2 * w + 1]) << 32 | digit[2 * w];
-            answer = scaled_answer(total, i64(u64(of_sum[3]) << 32 | of_sum[2]), low, exponent, asked.ask, asked.n);
+            answer = scaled_answer(total, i64(u64(of_sum[3]) << 32 | of_sum[2]), low, exponent, ask, n);
         } else {
-            answer = scaled_answer<T>(u64(digit[3]) << 32 | digit[2], u64(digit[1]) << 32 | digit[0], i64(low), exponent, asked.ask, asked.n);
+            answer = scaled_answer<T>(u64(digit[3]) << 32 | digit[2], u64(digit[1]) << 32 | digit[0], i64(low), exponent, ask, n);
         }
         return true;
     }
@@ -284,23 +276,14 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
             answer = special(this->trouble, asked.ask);
             return;
         }
-        if (asked.n <= QUICK && quick(answer, asked))
+        const u64 n = asked.n - this->missing;
+        if (n == 0 && asks_spread(asked.ask)) {
+            answer = NOT_A_NUMBER<T>;
             return;
-        u32 of_squares[OfSquares::DIGITS];
-        this->squares.digits(of_squares);
-        const auto square = [&](int i) { return i64(of_squares[i]); };
-        Truncated t;
-        if (SPREAD && asks_spread(asked.ask)) {
-            u32 of_sum[OfSum::DIGITS];
-            this->sum.digits(of_sum);
-            const auto limb = [&](int i) { return i + 1 < OfSum::DIGITS ? i64(of_sum[i]) : i64(i32(of_sum[i])); };
-            Numerator numerator;
-            subtract<SumLimbs, SquareLimbs>(limb, square, asked.n, numerator);
-            t = over_square(numerator, 2 * this->lowest(), asked.n);
-        } else {
-            t = Truncated::of_limbs(OfSquares::DIGITS, 2 * this->lowest(), square);
         }
-        answer = (asks_root(asked.ask) ? t.sqrt() : t).template round<T>();
+        if (n <= QUICK && quick(answer, asked.ask, n))
+            return;
+        answer = moments_answer<T, SPREAD>(this->sum, this->squares, this->lowest(), asked.ask, n);
     }
 
     static __device__ __forceinline__ void absorb(Wides &wides, Bits bits, const Asked &) { wides.absorb(bits); }

@@ -94,14 +94,13 @@ struct FloatTotal : Moving<FloatTotalOf<T>> {
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
     {
         Bits answer;
+        const u64 n = asked.n - this->missing;
         if (this->is_special()) {
             const Specials<T> specials = {(this->trouble & HAS_NAN) != 0, (this->trouble & HAS_POSITIVE) != 0, (this->trouble & HAS_NEGATIVE) != 0};
             answer = specials.bits();
         } else {
-            u32 digit[Integer::DIGITS];
-            this->total.digits(digit);
-            const auto limb = [&](int i) { return i + 1 < Integer::DIGITS ? i64(digit[i]) : i64(i32(digit[i])); };
-            answer = float_answer<T>(Truncated::of_limbs(Integer::DIGITS, this->first - Window::STEP * (LEVELS - 1), limb), asked.ask, asked.n);
+            const int unit = this->first - Window::STEP * (LEVELS - 1);
+            answer = n == 0 && asked.ask == MEAN ? NOT_A_NUMBER<T> : float_answer<T>(of_fixed_point(this->total, unit), asked.ask, n);
         }
         static_cast<Bits *>(out)[place] = answer;
     }

@@ -66,6 +66,11 @@ struct LayoutWalk {
     }
 };
 
+enum Flags : u32 {
+    ABSOLUTE = 1,
+    OMITS = 2,
+};
+
 // The parameters of a reduction of a view: crates/cuda/src/engine/layout.rs has the same struct.
 //
 // Where the elements of an output lie together, the fastest axis is a run of them, and its places are units: `unit` elements that a
@@ -77,17 +82,21 @@ struct Layout {
     u64 *tickets;       // zero between launches: one for each block of outputs
     u64 *partials;      // what blocks that share outputs leave for the last of them
     u64 *wides;         // zero between launches: superaccumulators that such blocks share
-    u32 *overflow;      // set when a total does not fit its type
+    u32 *overflow;      // set when a total does not fit its type, or nothing is left of an output that has to have something
     u64 n;              // elements of an output
     u32 first_output;   // in the callers' order, of the first output of the walk
     u32 first_element;  // and of the first element
     u32 step;           // from one number of a run to the next
     u32 ask;
-    u32 absolute;
+    u32 flags;          // as `Flags` says
     u32 log_lanes;      // 2^log_lanes threads of a block share an output
     u32 log_near;       // of them, 2^log_near are neighbours
     u32 unit;           // elements of a unit
     u32 run;            // elements of a run, below 2^31
     u32 share;          // units of a block
     LayoutWalk outputs, elements;
+
+    __device__ __forceinline__ bool is_absolute() const { return (flags & ABSOLUTE) != 0; }
+    // Whether NaNs are as if they were not there.
+    __device__ __forceinline__ bool omits() const { return (flags & OMITS) != 0; }
 };

@@ -43,6 +43,7 @@ struct Moving : Total {
 
     u32 trouble = 0;
     u32 commits = 0;
+    u32 missing = 0; // NaNs that are as if they were not there
 
     __device__ __forceinline__ bool is_lost() const { return (trouble & IS_LOST) != 0; }
     __device__ __forceinline__ bool is_special() const { return (trouble & (HAS_NAN | HAS_POSITIVE | HAS_NEGATIVE)) != 0; }
@@ -132,6 +133,7 @@ struct Moving : Total {
             all.add(other);
         }
         all.trouble |= other.trouble;
+        all.missing += other.missing;
         all.tidy();
         return all;
     }
@@ -141,6 +143,7 @@ struct Moving : Total {
         if (other.first == this->first && !this->is_full() && !other.is_full()) {
             this->add(other);
             trouble |= other.trouble;
+            missing += other.missing;
             commits = 0;
         } else {
             *this = merged(*this, other);
@@ -150,7 +153,7 @@ struct Moving : Total {
     static constexpr int WORDS = Total::INTEGER_WORDS + 1;
     __device__ __forceinline__ u64 word(int w) const
     {
-        return w < Total::INTEGER_WORDS ? u64(this->integer(w)) : u64(trouble) << 32 | u32(this->first);
+        return w < Total::INTEGER_WORDS ? u64(this->integer(w)) : u64(missing) << 32 | trouble << 16 | u16(this->first);
     }
     static __device__ __forceinline__ Moving of_words(const u64 (&words)[WORDS])
     {
@@ -158,8 +161,10 @@ struct Moving : Total {
 #pragma unroll
         for (int w = 0; w < Total::INTEGER_WORDS; ++w)
             all.integer(w) = i64(words[w]);
-        all.first = i32(u32(words[WORDS - 1]));
-        all.trouble = u32(words[WORDS - 1] >> 32);
+        // The place, trouble, and what is missing.
+        all.first = i16(words[WORDS - 1]);
+        all.trouble = u16(words[WORDS - 1] >> 16);
+        all.missing = u32(words[WORDS - 1] >> 32);
         return all;
     }
 };

@@ -18,7 +18,10 @@ struct PositionRank {
     static constexpr Bits OF_NAN = Bits(2 * Extreme::nans());
 
     struct Asked : Extreme::Asked {
-        __device__ __forceinline__ Asked(u32 ask) : Extreme::Asked(ask == ARG_MAX ? GREATEST : LEAST) {}
+        __device__ __forceinline__ Asked(u32 ask, bool omits = false, u32 *overflow = nullptr)
+            : Extreme::Asked(ask == ARG_MAX ? GREATEST : LEAST, omits, overflow)
+        {
+        }
     };
 
     static __device__ __forceinline__ Bits of(Bits bits, const Asked &asked)
@@ -27,7 +30,10 @@ struct PositionRank {
         if constexpr (Element<T>::FLOAT) {
             // Before those of NaNs were moved, the lower half of all ranks ended with a zero, and the upper one begins with the other:
             // one more for the lower half.
-            const Bits moved = Bits(rank + (Bits(rank - Extreme::nans()) < Extreme::UPPER));
+            const Bits moved = Bits(rank + (Bits(rank - asked.move()) < Extreme::UPPER));
+            // Numbers do not have the last rank then.
+            if (asked.omits)
+                return Extreme::is_of_nan(rank, asked) ? LAST : moved;
             return moved < OF_NAN ? OF_NAN : moved;
         } else {
             return rank;
@@ -162,8 +168,10 @@ struct PositionOf {
     }
 
     static constexpr u32 ANSWERS = 8;
-    __device__ __forceinline__ void write(void *out, u64 place, const Asked &) const
+    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
     {
+        if (asked.omits && (LONG ? Bits(rank) : Bits(rank >> WIDTH)) == Rank::LAST)
+            atomicOr(asked.overflow, 1u);
         static_cast<u64 *>(out)[place] = LONG ? at : rank & ((1ull << WIDTH) - 1);
     }
 };

@@ -1,13 +1,14 @@
 // Sums of squares and variances of short rows of floats, exact and rounded once.
 //
-// Rows become integers of their own scale. Those with elements that are too small for that and not zero go, one by one, to the warp's
-// superaccumulators.
+// Rows become integers of their own scale. Those with elements that are too small for that and not zero go to windows for whatever is
+// finite; of f64, which has none, one by one to the warp's superaccumulators.
 
 #pragma once
 
 #include "rows.cuh"
 #include "scaled_row.cuh"
 #include "square_answer.cuh"
+#include "whole_window.cuh"
 
 // A number of crates/cuda/src/engine/short_rows.rs.
 constexpr int SQUARE_BLOCKS = 2;
@@ -60,9 +61,54 @@ __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, 
     __syncwarp();
 }
 
+// A row whose elements are far apart.
+template <class T>
+struct WholeRow {
+    FixedPoint<WholeSum<T, false>::LEVELS> sum;
+    FixedPoint<WholeSum<T, true>::LEVELS> squares;
+
+    template <int EACH>
+    __device__ __forceinline__ void take(const uint4 *v, u32 lanes)
+    {
+        WholeSum<T, false> plain(0);
+        WholeSum<T, true> squared(0);
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            typename Element<T>::Bits some[ITEMS<T>];
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i)
+                some[i] = item<T>(v[k], i);
+            plain.take(some);
+            squared.take(some);
+        }
+        sum = plain.folded(lanes);
+        squares = squared.folded(lanes);
+    }
+};
+
+// The rows of a tile that lack an answer, which `lacking` says by sets. They are loaded once more, so that nothing stays in registers until
+// then.
 template <class T, int SETS>
-__device__ __forceinline__ void square_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, u64 n, u32 ask, RowMoments<T> &wide,
-    typename Element<T>::Bits *out)
+__device__ __noinline__ void square_again(const ShortRows *shared, u64 index, u32 lacking, u64 n, u32 ask, typename Element<T>::Bits *out)
+{
+    constexpr int EACH = VECTORS / SETS;
+    const ShortRows &rows = *shared;
+    RowTile<T> tile;
+    tile.load(rows, index);
+    WholeRow<T> row[SETS];
+    bool answered[SETS];
+#pragma unroll
+    for (int s = 0; s < SETS; ++s) {
+        row[s].template take<EACH>(tile.v + s * EACH, rows.lanes());
+        answered[s] = (lacking >> s & 1) == 0;
+    }
+    each_answer<T>(rows, index, row, answered,
+        [&](const WholeRow<T> &mine, u64 r) { out[r] = moments_answer<T, true>(mine.sum, mine.squares, Element<T>::Sum::LSB, ask, n); });
+}
+
+template <class T, int SETS>
+__device__ __forceinline__ void square_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, u64 n, u32 ask, const ShortRows *shared,
+    RowMoments<T> *wide, typename Element<T>::Bits *out)
 {
     using Bits = typename Element<T>::Bits;
     constexpr int EACH = VECTORS / SETS;
@@ -74,23 +120,37 @@ __device__ __forceinline__ void square_tile(const ShortRows &rows, const RowTile
         lacks[s] = row[s].lacks() && RowTile<T>::row(rows, index, s) < rows.count;
     }
     each_answer<T>(rows, index, row, lacks, [&](const ScaledRow<T> &mine, u64 r) { out[r] = mine.answer(ask, n); });
-    each_lacking<T>(rows, index, lacks, [&](u64 r) {
-        absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, wide, out + r);
-    });
+    if constexpr (sizeof(Bits) == 8) {
+        each_lacking<T>(rows, index, lacks, [&](u64 r) {
+            absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, *wide, out + r);
+        });
+    } else {
+        u32 lacking = 0;
+#pragma unroll
+        for (int s = 0; s < SETS; ++s)
+            lacking |= u32(lacks[s]) << s;
+        if (__any_sync(ALL_LANES, lacking != 0))
+            square_again<T, SETS>(shared, index, lacking, n, ask, out);
+    }
 }
 
 template <class T>
 __device__ __forceinline__ void square_rows(const ShortRows &rows, u64 n, u32 ask, void *out)
 {
     using Bits = typename Element<T>::Bits;
-    __shared__ RowMoments<T> wides[ROW_THREADS / WARP];
-    RowMoments<T> &wide = wides[threadIdx.x / WARP];
+    constexpr bool LONG = sizeof(Bits) == 8;
+    __shared__ RowMoments<T> wides[LONG ? ROW_THREADS / WARP : 1];
+    RowMoments<T> *const wide = &wides[LONG ? threadIdx.x / WARP : 0];
+    __shared__ ShortRows shared;
+    if (threadIdx.x == 0)
+        shared = rows;
+    __syncthreads();
     Bits *const numbers = static_cast<Bits *>(out);
     each_tile<T>(rows, [&](const RowTile<T> &tile, u64 index) {
         switch (rows.each) {
-        case 1: return square_tile<T, 4>(rows, tile, index, n, ask, wide, numbers);
-        case 2: return square_tile<T, 2>(rows, tile, index, n, ask, wide, numbers);
-        default: return square_tile<T, 1>(rows, tile, index, n, ask, wide, numbers);
+        case 1: return square_tile<T, 4>(rows, tile, index, n, ask, &shared, wide, numbers);
+        case 2: return square_tile<T, 2>(rows, tile, index, n, ask, &shared, wide, numbers);
+        default: return square_tile<T, 1>(rows, tile, index, n, ask, &shared, wide, numbers);
         }
     });
 }

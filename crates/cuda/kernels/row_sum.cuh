@@ -1,16 +1,17 @@
 // Sums and means of short rows of floats, exact and rounded once.
 //
-// Each row goes down a ladder of three rungs until one is sure of its sum:
+// Each row goes down a ladder of rungs until one is sure of its sum:
 //
-//     plain f64 adds, if the row's range certifies that none of them rounds (range.cuh); f64 begins on the second rung
-//     a window made for the row's largest element
-//     the warp's superaccumulator, row by row
+//     plain f64 adds, if the row's range certifies that none of them rounds (range.cuh); of f64, a window made for the row's largest element
+//     a window for whatever is finite (whole_window.cuh)
+//     of f64, which has no such window, the warp's superaccumulator, row by row
 
 #pragma once
 
 #include "exact_answer.cuh"
 #include "narrow.cuh"
 #include "rows.cuh"
+#include "whole_window.cuh"
 
 // What is asked of the rows.
 template <class T>
@@ -64,9 +65,6 @@ struct PlainRow {
     __device__ __forceinline__ bool is_special() const { return !(fabs(sum) < __longlong_as_double(0x7ff0000000000000)); }
     __device__ __forceinline__ bool is_sure(u32 spread) const { return !RANGED || most - least <= spread || is_special(); }
 
-    // Elements are below 2 to the power of this.
-    __device__ __forceinline__ int top() const { return int(most >> 24) - 126; }
-
     __device__ __forceinline__ Bits answer(const Question<T> &question) const
     {
         if (is_special())
@@ -75,51 +73,86 @@ struct PlainRow {
     }
 };
 
-// The same in a window of two levels.
-template <class T>
+// The same in a window.
+template <class T, int LEVELS>
 struct WindowRow {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
-    using Levels = Window<typename Format::Sum, 2, 4>;
+    // Fewer do not hold all that is finite.
+    static constexpr bool IS_WHOLE = sizeof(Bits) < 8;
+    using Levels = Window<typename Format::Sum, LEVELS, 4, IS_WHOLE>;
 
-    i64 total[2];
+    FixedPoint<LEVELS> all;
     int first; // the upper level's unit is 2 to the power of this
     bool holds;
+    u32 special = 0; // whether there are NaNs, positive and negative infinities, where these are looked for
 
     // A lane's part of a row whose elements are below 2^top. Each vector has an anchor of its own.
-    template <int EACH>
+    template <int EACH, bool LOOKS>
     __device__ __forceinline__ void add(const uint4 *v, Bits mask, int top)
     {
-        Levels window(Levels::below(top));
+        Levels window(IS_WHOLE ? Levels::LOWEST : Levels::below(top));
         first = window.first;
         holds = true;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
             auto drift = window.open();
 #pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i)
-                window.add(drift, f64(Format::value(Bits(item<T>(v[k], i) & mask))));
-            holds = holds && Levels::holds(drift);
+            for (int i = 0; i < ITEMS<T>; ++i) {
+                Bits bits = item<T>(v[k], i) & mask;
+                if (LOOKS && !Format::is_finite(bits)) {
+                    special |= Format::is_nan(bits) ? 1 : (bits & Format::SIGN) == 0 ? 2 : 4;
+                    bits = 0;
+                }
+                window.add(drift, f64(Format::value(bits)));
+            }
+            holds = holds && (IS_WHOLE || Levels::holds(drift));
             window.commit(drift);
         }
-        total[0] = window.total[0];
-        total[1] = window.total[1];
+#pragma unroll
+        for (int l = 0; l < LEVELS; ++l)
+            all.total[l] = window.total[l];
     }
 
+    template <bool LOOKS>
     __device__ __forceinline__ void fold(u32 lanes)
     {
         for (u32 d = lanes / 2; d > 0; d /= 2) {
-            total[0] += __shfl_xor_sync(ALL_LANES, total[0], d);
-            total[1] += __shfl_xor_sync(ALL_LANES, total[1], d);
-            holds = __shfl_xor_sync(ALL_LANES, int(holds), d) != 0 && holds;
+#pragma unroll
+            for (int l = 0; l < LEVELS; ++l)
+                all.total[l] += __shfl_xor_sync(ALL_LANES, all.total[l], d);
+            if constexpr (!IS_WHOLE)
+                holds = __shfl_xor_sync(ALL_LANES, int(holds), d) != 0 && holds;
+            if constexpr (LOOKS)
+                special |= __shfl_xor_sync(ALL_LANES, special, d);
         }
     }
 
     __device__ __forceinline__ Bits answer(const Question<T> &question) const
     {
-        return float_answer<T>(of_levels<Levels>(total, first, 2), question.ask, question.n);
+        if (special != 0)
+            return Specials<T>{(special & 1) != 0, (special & 2) != 0, (special & 4) != 0}.bits();
+        if constexpr (LEVELS == 2)
+            return float_answer<T>(of_levels<Levels>(all.total, first, 2), question.ask, question.n);
+        else
+            return float_answer<T>(of_fixed_point(all, first - Levels::STEP * (LEVELS - 1)), question.ask, question.n);
     }
 };
+
+// A power of two that the finite elements of a row of f64 are below, of which each lane has EACH vectors.
+template <int EACH>
+__device__ __forceinline__ int top_of_row(const uint4 *v, u32 lanes)
+{
+    u32 most = 0;
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const u32 x = v[k].y << 1, y = v[k].w << 1;
+        most = max(most, max(x < 0xffe00000 ? x : 0, y < 0xffe00000 ? y : 0));
+    }
+    for (u32 d = lanes / 2; d > 0; d /= 2)
+        most = max(most, __shfl_xor_sync(ALL_LANES, most, d));
+    return int(most >> 21) - 1022;
+}
 
 // The answer of a row, by all lanes of a warp in its superaccumulator.
 template <class T>
@@ -171,60 +204,53 @@ struct SharedQuestion {
     Question<T> question;
 };
 
-// The rows of a tile whose plain sums are not sure, which `lacking` says by sets. They are loaded once more, so that nothing stays in
+// The rows of a tile whose first sums are not sure, which `lacking` says by sets. They are loaded once more, so that nothing stays in
 // registers until then.
 template <class T, int SETS>
 __device__ __noinline__ void sum_again(const SharedQuestion<T> *shared, u64 index, u32 lacking, Superaccumulator<T> *wide)
 {
     constexpr int EACH = VECTORS / SETS;
+    constexpr bool LONG = sizeof(typename Element<T>::Bits) == 8;
     const ShortRows &rows = shared->rows;
     const Question<T> &question = shared->question;
     RowTile<T> tile;
     tile.load(rows, index);
-    WindowRow<T> window[SETS];
+    WindowRow<T, WholeSum<T>::LEVELS> window[SETS];
     bool lacks[SETS], answered[SETS];
 #pragma unroll
     for (int s = 0; s < SETS; ++s) {
-        PlainRow<T> row;
-#pragma unroll
-        for (int k = 0; k < EACH; ++k)
-            row.add(tile.v[s * EACH + k], question.mask);
-        row.fold(rows.lanes());
-        window[s].template add<EACH>(tile.v + s * EACH, question.mask, row.top());
-        window[s].fold(rows.lanes());
-        const bool lacked = (lacking >> s & 1) != 0;
-        answered[s] = !lacked || !window[s].holds;
-        lacks[s] = lacked && !window[s].holds;
+        const uint4 *const its = tile.v + s * EACH;
+        // The plain sums of shorter types know what is not finite.
+        window[s].template add<EACH, LONG>(its, question.mask, LONG ? top_of_row<EACH>(its, rows.lanes()) : 0);
+        window[s].template fold<LONG>(rows.lanes());
+        const bool lacked = (lacking >> s & 1) != 0, holds = window[s].holds || window[s].special != 0;
+        answered[s] = !lacked || !holds;
+        lacks[s] = lacked && !holds;
     }
     each_answer<T>(rows, index, window, answered, Write<T>{question});
-    absorb_lacking(rows, index, lacks, question, *wide);
+    if constexpr (LONG)
+        absorb_lacking(rows, index, lacks, question, *wide);
 }
 
 template <class T, int SETS>
 __device__ __forceinline__ void sum_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, const Question<T> &question,
-    const SharedQuestion<T> *shared, Superaccumulator<T> &wide)
+    const SharedQuestion<T> *shared, Superaccumulator<T> *wide)
 {
     constexpr int EACH = VECTORS / SETS;
     const Write<T> write = {question};
     // Whether this lane's rows lack an answer.
     bool lacks[SETS];
     if constexpr (sizeof(typename Element<T>::Bits) == 8) {
-        WindowRow<T> window[SETS];
+        WindowRow<T, 2> window[SETS];
 #pragma unroll
         for (int s = 0; s < SETS; ++s) {
             // NaNs and infinities do not stay in any window.
-            u32 most = 0;
-#pragma unroll
-            for (int k = 0; k < EACH; ++k)
-                most = max(most, max(tile.v[s * EACH + k].y << 1, tile.v[s * EACH + k].w << 1));
-            for (u32 d = rows.lanes() / 2; d > 0; d /= 2)
-                most = max(most, __shfl_xor_sync(ALL_LANES, most, d));
-            window[s].template add<EACH>(tile.v + s * EACH, question.mask, int(most >> 21) - 1022);
-            window[s].fold(rows.lanes());
+            const uint4 *const its = tile.v + s * EACH;
+            window[s].template add<EACH, false>(its, question.mask, top_of_row<EACH>(its, rows.lanes()));
+            window[s].template fold<false>(rows.lanes());
             lacks[s] = !window[s].holds;
         }
         each_answer<T>(rows, index, window, lacks, write);
-        absorb_lacking(rows, index, lacks, question, wide);
     } else {
         PlainRow<T> row[SETS];
 #pragma unroll
@@ -236,23 +262,25 @@ __device__ __forceinline__ void sum_tile(const ShortRows &rows, const RowTile<T>
             lacks[s] = !row[s].is_sure(question.spread);
         }
         each_answer<T>(rows, index, row, lacks, write);
-        if constexpr (PlainRow<T>::RANGED) {
-            u32 lacking = 0;
-#pragma unroll
-            for (int s = 0; s < SETS; ++s)
-                lacking |= u32(lacks[s]) << s;
-            if (__any_sync(ALL_LANES, lacking != 0))
-                sum_again<T, SETS>(shared, index, lacking, &wide);
-        }
+        if constexpr (!PlainRow<T>::RANGED)
+            return;
     }
+    u32 lacking = 0;
+#pragma unroll
+    for (int s = 0; s < SETS; ++s)
+        lacking |= u32(lacks[s]) << s;
+    if (__any_sync(ALL_LANES, lacking != 0))
+        sum_again<T, SETS>(shared, index, lacking, wide);
 }
 
 template <class T>
 __device__ __forceinline__ void sum_rows(const ShortRows &rows, u64 n, u32 ask, u32 absolute, u32 spread, void *out)
 {
     using Bits = typename Element<T>::Bits;
-    __shared__ Superaccumulator<T> wides[ROW_THREADS / WARP];
-    Superaccumulator<T> &wide = wides[threadIdx.x / WARP];
+    // Whatever is finite of shorter types has a window.
+    constexpr bool LONG = sizeof(Bits) == 8;
+    __shared__ Superaccumulator<T> wides[LONG ? ROW_THREADS / WARP : 1];
+    Superaccumulator<T> *const wide = &wides[LONG ? threadIdx.x / WARP : 0];
     const Bits mask = Bits(absolute ? ~Element<T>::SIGN : ~Bits(0));
     const Question<T> question = {ask, n, mask, spread, static_cast<Bits *>(out)};
     __shared__ SharedQuestion<T> shared;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "answer.cuh"
+#include "fixed_point.cuh"
 #include "narrow.cuh"
 #include "variance.cuh"
 #include "wide.cuh"
@@ -62,6 +63,30 @@ __device__ __forceinline__ typename Element<T>::Bits moments_answer(SumLimb sum,
         t = over_square(numerator, Dot::LSB, n);
     } else {
         t = Truncated::of_limbs(Dot::LIMBS, Dot::LSB, square);
+    }
+    return (asks_root(ask) ? t.sqrt() : t).template round<T>();
+}
+
+// The same from fixed-point integers, in units of 2^unit and of its square.
+template <class T, bool SPREAD, int SUM, int SQUARES>
+__device__ __forceinline__ typename Element<T>::Bits moments_answer(const FixedPoint<SUM> &sum, const FixedPoint<SQUARES> &squares, int unit,
+    u32 ask, u64 n)
+{
+    using OfSum = Limbs<0, FixedPoint<SUM>::DIGITS>;
+    using OfSquares = Limbs<0, FixedPoint<SQUARES>::DIGITS>;
+    u32 of_squares[OfSquares::LIMBS];
+    squares.digits(of_squares);
+    const auto square = [&](int i) { return i64(of_squares[i]); };
+    Truncated t;
+    if (SPREAD && asks_spread(ask)) {
+        u32 of_sum[OfSum::LIMBS];
+        sum.digits(of_sum);
+        const auto limb = [&](int i) { return i + 1 < OfSum::LIMBS ? i64(of_sum[i]) : i64(i32(of_sum[i])); };
+        Numerator numerator;
+        subtract<OfSum, OfSquares>(limb, square, n, numerator);
+        t = over_square(numerator, 2 * unit, n);
+    } else {
+        t = Truncated::of_limbs(OfSquares::LIMBS, 2 * unit, square);
     }
     return (asks_root(ask) ? t.sqrt() : t).template round<T>();
 }

@@ -17,6 +17,7 @@
 //     SETTLES                       whether it may refuse: then take says so, and settled(acc, elements, asked) has taken them in
 //     merge, WORDS, word, of_words  as in tally.cuh; merging is commutative and associative
 //     write(out, place, asked)      leaves the answer
+//     missing                       if it wants to know: how many NaNs were omitted
 //     MAY_BE_LOST                   whether it may give up. Then is_lost() says so, and
 //     Wides                         are what cannot fail, in shared memory: absorb, deposit, entry, WIDE_WORDS, write_wides
 
@@ -84,6 +85,27 @@ __device__ __forceinline__ u32 number_of_output(const Layout &layout, u32 output
     return layout.first_output + layout.outputs.at(output).number;
 }
 
+// Whether accumulators want to know how many elements are missing.
+template <class Acc, class = void>
+constexpr bool COUNTS_MISSING = false;
+template <class Acc>
+constexpr bool COUNTS_MISSING<Acc, decltype(void(sizeof(Acc::missing)))> = true;
+
+// Puts what changes nothing in the place of NaNs.
+template <class Acc, int N>
+__device__ __forceinline__ void omit(Acc &acc, typename Acc::Bits (&bits)[N], typename Acc::Bits fill)
+{
+    if constexpr (Element<typename Acc::Item>::FLOAT) {
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            const bool is_nan = Element<typename Acc::Item>::is_nan(bits[k]);
+            if constexpr (COUNTS_MISSING<Acc>)
+                acc.missing += is_nan;
+            bits[k] = is_nan ? fill : bits[k];
+        }
+    }
+}
+
 // Loads the units that there are, and of vectors the elements that lie in their runs.
 template <int V, int U, class Units>
 __device__ __forceinline__ void load_some(typename Units::Raw (&raw)[U], const Layout &layout, const Share &share, u32 e,
@@ -123,6 +145,7 @@ __device__ __forceinline__ void take_units(Acc &acc, const Layout &layout, const
     constexpr int ALL = U * V, N = ALL < Acc::MOST ? ALL : Acc::MOST;
     static_assert(ALL % N == 0 && N % V == 0 || V % N == 0, "whole units at once, or parts of one");
     const auto fill = Units::filled(Bits(asked.fill()));
+    const bool omits = layout.omits();
 #pragma unroll 1
     for (u32 e = share.first + share.slot; e < share.last; e += U << share.log_lanes) {
         Place places[U];
@@ -155,6 +178,8 @@ __device__ __forceinline__ void take_units(Acc &acc, const Layout &layout, const
 #pragma unroll
             for (int i = 0; i < N; ++i)
                 some.bits[i] = Units::item(raw[(from + i) / V], (from + i) % V);
+            if (omits)
+                omit(acc, some.bits, Bits(asked.fill()));
             const auto number = [&](int unit, int i) {
                 const int k = from / V + unit;
                 return u64(layout.first_element + places[k].number + (from % V + i - before[k]) * layout.step);
@@ -287,18 +312,30 @@ __device__ __forceinline__ Acc partial_of(const Layout &layout, u32 output, u32 
 struct LostOutputs {
     u32 count;
     u32 output[STRIDED_THREADS];
+    u32 missing[STRIDED_THREADS]; // of its elements
 };
 
 // Collects those that are lost of the outputs that threads below `groups` have. All threads of the block call it.
-__device__ __forceinline__ void collect(LostOutputs &lost, bool mine, u32 output)
+__device__ __forceinline__ void collect(LostOutputs &lost, bool mine, u32 output, u32 missing)
 {
     __syncthreads();
     if (threadIdx.x == 0)
         lost.count = 0;
     __syncthreads();
-    if (mine)
-        lost.output[atomicAdd(&lost.count, 1u)] = output;
+    if (mine) {
+        const u32 place = atomicAdd(&lost.count, 1u);
+        lost.output[place] = output;
+        lost.missing[place] = missing;
+    }
     __syncthreads();
+}
+
+// What is asked of an output some of whose elements are missing.
+template <class Asked>
+__device__ __forceinline__ Asked without(Asked asked, u32 missing)
+{
+    asked.n -= missing;
+    return asked;
 }
 
 // Adds the block's elements of an output, once more, to superaccumulators; all threads of the block call it.
@@ -322,8 +359,11 @@ __device__ __forceinline__ void absorb_elements(typename Acc::Wides &wides, cons
         }
         const int from = max(-first, 0), to = min(run - first, int(layout.unit));
 #pragma unroll 1
-        for (int i = from; i < to; ++i)
-            Acc::absorb(wides, reinterpret_cast<const Bits *>(at)[i], asked);
+        for (int i = from; i < to; ++i) {
+            const Bits bits = reinterpret_cast<const Bits *>(at)[i];
+            if (!layout.omits() || !Element<typename Acc::Item>::is_nan(bits))
+                Acc::absorb(wides, bits, asked);
+        }
     }
 }
 
@@ -347,7 +387,7 @@ __device__ __noinline__ void find_again(const Layout &layout, LostOutputs &lost,
             }
         } else if (threadIdx.x == 0) {
             const u64 place = number_of_output(layout, output);
-            Acc::write_wides([&](int w) { return Acc::entry(wides, w); }, layout.out, place, asked);
+            Acc::write_wides([&](int w) { return Acc::entry(wides, w); }, layout.out, place, without(asked, lost.missing[i]));
         }
         __syncthreads();
     }
@@ -378,7 +418,7 @@ __device__ __noinline__ void fold_again(const Layout &layout, LostOutputs &lost,
         __syncthreads();
         if (threadIdx.x == 0) {
             const u64 place = number_of_output(layout, output);
-            Acc::write_wides([&](int w) { return words[w]; }, layout.out, place, asked);
+            Acc::write_wides([&](int w) { return words[w]; }, layout.out, place, without(asked, lost.missing[i]));
         }
         __syncthreads();
     }
@@ -407,7 +447,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         lost = has_one && acc.is_lost();
         if (__syncthreads_or(lost)) {
             __shared__ LostOutputs outputs;
-            collect(outputs, lost, output);
+            collect(outputs, lost, output, acc.missing);
             find_again<Acc>(layout, outputs, asked);
         }
     }
@@ -449,7 +489,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
             lost = has_one && acc.is_lost();
             if (__syncthreads_or(lost)) {
                 __shared__ LostOutputs outputs;
-                collect(outputs, lost, output);
+                collect(outputs, lost, output, acc.missing);
                 fold_again<Acc>(layout, outputs, asked);
             }
         }

@@ -111,7 +111,8 @@ struct TotalOf {
     }
 };
 
-// The smallest or the largest element, by ranks: unsigned integers of which the smallest wins, NaNs first of all.
+// The smallest or the largest element, by ranks: unsigned integers of which the smallest wins, NaNs first of all, or last where they are
+// omitted.
 template <class T>
 struct ExtremeOf {
     using Format = Element<T>;
@@ -124,11 +125,18 @@ struct ExtremeOf {
     struct Asked {
         u32 ask;
         Bits flip; // all bits, if the largest is asked for
-        __device__ __forceinline__ Asked(u32 ask) : ask(ask), flip(ask == GREATEST ? Bits(~Bits(0)) : Bits(0)) {}
+        bool omits;
+        u32 *overflow; // set where nothing is left of an output
+        __device__ __forceinline__ Asked(u32 ask, bool omits = false, u32 *overflow = nullptr)
+            : ask(ask), flip(ask == GREATEST ? Bits(~Bits(0)) : Bits(0)), omits(omits), overflow(overflow)
+        {
+        }
+        // How far ranks are moved, so that the NaNs of both signs are at one end.
+        __device__ __forceinline__ Bits move() const { return omits ? Bits(-nans()) : nans(); }
         // Elements of the last rank.
         __device__ __forceinline__ u64 fill() const
         {
-            u64 bits = bits_of(Bits(~Bits(0)), *this);
+            u64 bits = unranked(Bits(~Bits(0)), *this);
 #pragma unroll
             for (int width = WIDTH; width < 64; width *= 2)
                 bits |= bits << width;
@@ -149,9 +157,9 @@ struct ExtremeOf {
     {
         if constexpr (Format::FLOAT) {
             // As unsigned integers, the NaNs of either sign lie at the two ends. Moved by as many as lie at the upper one, these come
-            // first, then the others, then the numbers.
+            // first, then the others, then the numbers; moved the other way, numbers come first.
             const Bits signs = Bits(typename Format::Key(bits) >> (WIDTH - 1));
-            return Bits(Bits(bits ^ Bits(signs | UPPER) ^ asked.flip) + nans());
+            return Bits(Bits(bits ^ Bits(signs | UPPER) ^ asked.flip) + asked.move());
         } else if constexpr (T(2) == T(1)) {
             return Bits((bits != 0 ? Bits(~Bits(0)) : Bits(0)) ^ asked.flip);
         } else {
@@ -174,12 +182,29 @@ struct ExtremeOf {
             return word ^ (T(-1) < T(0) ? UPPERS : 0) ^ flip;
     }
 
+    // Whether a rank is a NaN's.
+    static __device__ __forceinline__ bool is_of_nan(Bits rank, const Asked &asked)
+    {
+        return Format::FLOAT && Bits(rank - asked.move() + nans()) < Bits(2 * nans());
+    }
+
     static __device__ __forceinline__ Bits bits_of(Bits rank, const Asked &asked)
     {
         if constexpr (Format::FLOAT) {
-            if (rank < Bits(2 * nans()))
+            if (is_of_nan(rank, asked)) {
+                if (asked.omits)
+                    atomicOr(asked.overflow, 1u);
                 return NOT_A_NUMBER<T>;
-            const Bits ordered = Bits(Bits(rank - nans()) ^ asked.flip);
+            }
+        }
+        return unranked(rank, asked);
+    }
+
+    // Of which element it is the rank.
+    static __device__ __forceinline__ Bits unranked(Bits rank, const Asked &asked)
+    {
+        if constexpr (Format::FLOAT) {
+            const Bits ordered = Bits(Bits(rank - asked.move()) ^ asked.flip);
             return Bits((ordered & UPPER) != 0 ? ordered ^ UPPER : ~ordered);
         } else if constexpr (T(2) == T(1)) {
             return Bits(Bits(rank ^ asked.flip) & 1);

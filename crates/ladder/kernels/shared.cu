@@ -59,3 +59,23 @@ extern "C" __global__ void shared_first_add(const T *in, T *partials, u64 n)
     if (tid == 0)
         partials[blockIdx.x] = slots[0];
 }
+
+// The same load, and the upper half of the block's values onto the lower half, as in `block_sum.cu`: no remainder, no idle lane beside a
+// busy one, no two lanes in one bank. It is the fourth step of Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), whose
+// third is `block_sum`; his takes whole tiles only. Blocks are powers of two.
+extern "C" __global__ void sequential_first_add(const T *in, T *partials, u64 n)
+{
+    const u32 tid = threadIdx.x, width = blockDim.x;
+    const u64 i = u64(blockIdx.x) * 2 * width + tid;
+    const T first = i < n ? in[i] : T(0);
+    const T second = i + width < n ? in[i + width] : T(0);
+    slots[tid] = first + second;
+    __syncthreads();
+    for (u32 half = width / 2; half > 0; half /= 2) {
+        if (tid < half)
+            slots[tid] += slots[tid + half];
+        __syncthreads();
+    }
+    if (tid == 0)
+        partials[blockIdx.x] = slots[0];
+}

@@ -1,7 +1,8 @@
 //! What each rung is compared with, and what is expected of it: how many times as fast it is, and what it counts.
 //!
 //! The ranges are those of the registry's expectations, which were written before anything was measured. One that fails stays as it is, and
-//! its reason stands beside it.
+//! its reason stands beside it. Each has the time at which it was set. A record is judged by ranges that are older than it: one that takes
+//! another's place keeps the old one as `was`, which goes on judging the records that were made before.
 
 use warpfold_ptx::count::Counters;
 
@@ -21,6 +22,10 @@ pub struct Comparison {
     pub faster: &'static str,
     /// Why it may be slower than expected.
     pub slower: &'static str,
+    /// When the ranges were set: `2026-11-22 11:58`, UTC.
+    pub set: &'static str,
+    /// The expectation whose place it has taken.
+    pub was: Option<&'static Comparison>,
 }
 
 /// What the interpreter counts.
@@ -91,6 +96,16 @@ impl Effect {
 }
 
 impl Comparison {
+    /// The expectation that judges a record of this time: the newest one that is older. None, if all are as young as the record.
+    #[must_use]
+    pub fn before(&'static self, record: &str) -> Option<&'static Comparison> {
+        let mut older = Some(self);
+        while let Some(comparison) = older.filter(|comparison| comparison.set >= record) {
+            older = comparison.was;
+        }
+        older
+    }
+
     /// What is expected of an array of so many bytes; nothing if the expectation does not speak of such arrays.
     #[must_use]
     pub fn range(&self, bytes: u64) -> Option<Range> {
@@ -248,17 +263,20 @@ impl Count {
 
 impl Baseline {
     /// What came of its comparisons over an array of so many bytes: `gbps` is its own rate, and `over` says how many times as fast as
-    /// another rung it is, if that was measured.
+    /// another rung it is, if that was measured. `record` is when that was, if it was not now: younger ranges judge nothing.
     pub fn compare(
         &self,
         bytes: u64,
         gbps: Option<f64>,
+        record: Option<&str>,
         over: impl Fn(&str) -> Option<f64>,
     ) -> Vec<Compared> {
         let compare = |comparison: &'static Comparison| {
             let measured = if comparison.with.is_empty() { gbps } else { over(comparison.with) };
-            let effect = measured.and_then(|measured| comparison.judge(measured, bytes));
-            Compared { comparison, expected: comparison.range(bytes), measured, effect }
+            let judge = record.map_or(Some(comparison), |record| comparison.before(record));
+            let expected = judge.and_then(|judge| judge.range(bytes));
+            let effect = measured.and_then(|measured| judge?.judge(measured, bytes));
+            Compared { comparison: judge.unwrap_or(comparison), expected, measured, effect }
         };
         self.comparisons.iter().map(compare).collect()
     }
@@ -286,8 +304,15 @@ pub fn baseline(rung: &str) -> Option<&'static Baseline> {
     BASELINES.iter().find(|baseline| baseline.rung == rung)
 }
 
+/// When the first ranges were set.
+const FIRST: &str = "2026-11-22 11:58";
+
 const fn with(with: &'static str, large: Range) -> Comparison {
-    Comparison { with, large, small: None, faster: "", slower: "" }
+    Comparison { with, large, small: None, faster: "", slower: "", set: FIRST, was: None }
+}
+
+const fn set(set: &'static str, comparison: Comparison) -> Comparison {
+    Comparison { set, ..comparison }
 }
 
 const fn and_small(comparison: Comparison, small: Range) -> Comparison {
@@ -482,6 +507,19 @@ static BASELINES: &[Baseline] = &[
         &[count(Instructions, 0.2, 0.6), count(BankConflicts, 0.0, 0.0), count(Sectors, 1.0, 1.0)],
     ),
     of(
+        "sequential-first-add",
+        &[
+            set("2026-11-25 15:00", with("block-sum", (1.6, 1.95))),
+            set("2026-11-25 15:00", with("shared-first-add", (1.5, 2.3))),
+        ],
+        &[
+            count(Instructions, 0.45, 0.65),
+            count(Barriers, 0.45, 0.6),
+            count(BankConflicts, 0.0, 0.0),
+            count(Sectors, 0.9, 1.1),
+        ],
+    ),
+    of(
         "warp-shuffle",
         &[and_small(with("two-pass-shared", SAME), (1.0, 1.2))],
         &[count(Barriers, 0.1, 0.2), count(Instructions, 0.6, 1.1), count(Sectors, 1.0, 1.0)],
@@ -520,6 +558,11 @@ static BASELINES: &[Baseline] = &[
         "redux",
         &[and_small(with("warp-shuffle", SAME), (1.0, 1.1))],
         &[count(Instructions, 0.5, 0.9)],
+    ),
+    of(
+        "cg-reduce",
+        &[set("2026-11-25 15:00", and_small(with("warp-shuffle", SAME), (0.97, 1.1)))],
+        &[count(Instructions, 0.5, 1.1), count(Sectors, 1.0, 1.0), count(Barriers, 1.0, 1.0)],
     ),
     of("grid-sync", &[and_small(with("last-block", SAME), (0.4, 0.95))], &[]),
     of(
@@ -566,6 +609,23 @@ mod tests {
                 assert!(0.0 <= *least && least <= most, "{}", rung.id);
             }
         }
+    }
+
+    #[test]
+    fn a_range_judges_only_what_was_measured_after_it() {
+        static OLD: Comparison = set("2026-01-01 10:00", with("a", (1.0, 2.0)));
+        static NEW: Comparison =
+            Comparison { was: Some(&OLD), ..set("2026-03-01 10:00", with("a", (0.5, 3.0))) };
+        let judges = |record: &str| NEW.before(record).map(|c| c.large);
+        assert_eq!(judges("2026-03-01 10:01"), Some((0.5, 3.0)));
+        // As young as the record.
+        assert_eq!(judges("2026-03-01 10:00"), Some((1.0, 2.0)));
+        assert_eq!(judges("2026-01-01 10:00"), None);
+        static BASELINE: Baseline = Baseline { rung: "b", comparisons: &[NEW], counts: &[] };
+        let of = |record| BASELINE.compare(1 << 30, None, record, |_| Some(2.5))[0].effect;
+        assert_eq!(of(None).map(|e| e.0), Some(Effect::AsExpected));
+        assert_eq!(of(Some("2026-02-01 00:00")).map(|e| e.0), Some(Effect::Faster));
+        assert_eq!(of(Some("2025-12-31 00:00")), None);
     }
 
     #[test]

@@ -61,6 +61,16 @@ pub fn show(rung: &Rung) -> Result<Vec<Showing>> {
     of_rung.map(|listing| listing.show().map_err(failed)).collect()
 }
 
+/// How many of the texts' listings are wrong: those that a fault is shown of, each once, and the two that run on the host.
+#[must_use]
+pub fn wrong_listings() -> usize {
+    let of_texts = LISTINGS.iter().filter(|listing| listing.text != Text::Beyond);
+    let kernels: std::collections::BTreeSet<&str> =
+        of_texts.map(|listing| listing.kernel).collect();
+    let on_host = crate::ALL.iter().filter(|rung| crate::host::is_faulty(rung.id)).count();
+    kernels.len() + on_host
+}
+
 /// Findings of one kind between the same lines of the source are one, whichever came first. The compiler makes several instructions of
 /// a line, and several copies of a loop.
 pub(crate) fn join(findings: &[Finding]) -> Vec<Finding> {
@@ -96,13 +106,28 @@ mod tests {
         cell.get_or_init(|| show(find(id).unwrap()).unwrap())
     }
 
+    /// A page without the figures of a record.
+    fn unmarked(page: &str) -> String {
+        let figure =
+            |part: &str| part.split_once("<!--/-->").map_or("", |(_, after)| after).to_owned();
+        let mut parts = page.split("<!--h200 ");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |page, part| page + &figure(part))
+    }
+
     /// `warpfold ladder faults > docs/ladder/faults.md` makes it anew.
     #[test]
     fn the_page_of_faults_is_what_is_found() {
         let page = statements::page_of(|rung| Ok(shown(rung.id).to_vec())).unwrap();
-        let committed = include_str!("../../../docs/ladder/faults.md");
+        let path =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ladder/faults.md");
+        // A package is without pages, and has `docs` nowhere.
+        let Ok(committed) = &std::fs::read_to_string(&path) else {
+            return assert!(path.ancestors().nth(2).is_none_or(|docs| !docs.exists()));
+        };
+        // The record's figures are compared by tests/docs.rs.
         assert!(
-            page == committed,
+            unmarked(&page) == unmarked(committed),
             "docs/ladder/faults.md is not what `warpfold ladder faults` prints"
         );
         for statement in STATEMENTS {

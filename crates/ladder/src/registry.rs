@@ -462,6 +462,23 @@ pub static ALL: &[Rung] = &[
         },
     },
     Rung {
+        id: "sequential-first-add",
+        texts: &[Text::Beyond],
+        title: "halves of the block, and two elements added while they are loaded",
+        teaches: "each of two remedies helps where the other one is already: threads side by side, and no thread that only loads",
+        fault: "none: it is in none of the five texts; Harris prints it without a test for the end of the array",
+        change: "as `block-sum`, but each thread loads two elements, a block's width apart, and half as many blocks are started",
+        expectation: "1.6 to 1.95 times as fast as `block-sum`: Harris has 1.78 for this step; and faster than `shared-first-add`, by as much as `block-sum` is than `shared-neighbored`",
+        plan: Plan::Passes { columns: 2, surplus: 1, global: false },
+        blocks: Blocks::PowersOfTwo(1),
+        dtypes: WORDS,
+        ops: SUM,
+        kernel: Kernel {
+            shared: Shared::Slots,
+            ..kernel("shared", "sequential_first_add", &[("shared.cu", "sequential_first_add")])
+        },
+    },
+    Rung {
         id: "warp-shuffle",
         texts: &[Text::W],
         title: "warps folded through registers",
@@ -612,6 +629,24 @@ pub static ALL: &[Rung] = &[
             "redux",
             "redux",
             &[("grid_stride.cuh", "add_grid_stride"), ("redux.cu", "redux_of")],
+        ),
+    },
+    Rung {
+        id: "cg-reduce",
+        texts: &[Text::Beyond],
+        title: "a warp's fold by cooperative groups",
+        teaches: "a group names the threads that take part, and the toolkit picks the instructions: shuffles, or `redux` from compute capability 8.0 on",
+        fault: NOBODY,
+        change: "as `warp-shuffle`, but `cg::reduce` over tiles of 32 threads; no mask and no distance is written",
+        expectation: "no difference for large n; as `redux` for integers of 32 bits, as `warp-shuffle` for all others",
+        plan: Plan::TwoLaunches,
+        blocks: Blocks::Warps,
+        dtypes: ALL_TYPES,
+        ops: SUM,
+        kernel: again(
+            "cg_reduce",
+            "cg_reduce",
+            &[("grid_stride.cuh", "add_grid_stride"), ("cg_reduce.cu", "cg_reduce_of")],
         ),
     },
     Rung {

@@ -12,6 +12,7 @@ static SOURCES: &[(&str, &str)] = sources![
     "atomic.cu",
     "block_sum.cu",
     "bulk_copy.cu",
+    "cg_reduce.cu",
     "cluster.cu",
     "columns.cuh",
     "complete_unroll.cu",

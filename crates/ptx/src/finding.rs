@@ -102,6 +102,8 @@ pub enum Kind {
     Race,
     /// Two stores of the same value to the same bytes without an order between them. A remark.
     SameValue,
+    /// A race of a load whose value no lane uses. A remark.
+    DiscardedRead,
     /// Strong accesses whose scopes do not include each other's thread.
     NarrowScope,
     /// Conflicting `volatile` accesses without an order between them: to shared memory, of the lanes of a warp to global memory, or of two blocks
@@ -131,7 +133,10 @@ impl Kind {
     /// mode](crate::machine::Checks::strict) only.
     #[must_use]
     pub fn is_remark(self) -> bool {
-        matches!(self, Kind::SameValue | Kind::PartialBarrier | Kind::MaskNamesEndedLane)
+        matches!(
+            self,
+            Kind::SameValue | Kind::DiscardedRead | Kind::PartialBarrier | Kind::MaskNamesEndedLane
+        )
     }
 
     /// A short name, stable, for machine-readable output.
@@ -144,6 +149,7 @@ impl Kind {
             Kind::Uninitialised => "uninitialised",
             Kind::Race => "race",
             Kind::SameValue => "same-value",
+            Kind::DiscardedRead => "discarded-read",
             Kind::NarrowScope => "narrow-scope",
             Kind::UnorderedVolatile => "unordered-volatile",
             Kind::MissingProxyFence => "missing-proxy-fence",
@@ -167,6 +173,7 @@ impl Kind {
             Kind::Uninitialised => "use of uninitialised memory",
             Kind::Race => "data race",
             Kind::SameValue => "the same value stored twice without an order",
+            Kind::DiscardedRead => "data race of a load whose value is thrown away",
             Kind::NarrowScope => "data race between atomics of too narrow a scope",
             Kind::UnorderedVolatile => "unordered volatile accesses",
             Kind::MissingProxyFence => "bulk copy of stored bytes without a proxy fence",
@@ -201,6 +208,9 @@ impl Kind {
             }
             Kind::SameValue => {
                 "PTX gives such a program no meaning, but every device stores the value: let one thread store it"
+            }
+            Kind::DiscardedRead => {
+                "PTX gives such a program no meaning, but no thread looks at what it loads there: put the load under the condition of its use"
             }
             Kind::NarrowScope => {
                 "use the device-wide form of the atomic when blocks share the address"

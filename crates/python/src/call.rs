@@ -14,8 +14,8 @@ use crate::{buffer, complex, cuda, files, quick, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
-use warpfold::{Answer, DType, Error, NanPolicy, Op, Reduction, Scalar, bf16, f16};
+use pyo3::types::{PyBool, PyDict, PyString};
+use warpfold::{Answer, DType, Error, NanPolicy, Op, Reduction, Scalar, View, bf16, f16};
 
 /// The answers to some operations on an object, in their order.
 ///
@@ -33,6 +33,47 @@ pub(crate) fn answers<'py>(
     }
 }
 
+/// What Dask will answer when it is asked for it, of a lazy array or two of its own; `None` for other
+/// objects.
+///
+/// # Errors
+/// Those of the function of `warpfold.dask`.
+pub(crate) fn lazy<'py>(
+    ops: &Bound<'py, PyAny>,
+    x: &Bound<'py, PyAny>,
+    y: Option<&Bound<'py, PyAny>>,
+    words: &Words<'_, 'py>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = x.py();
+    if ![Some(x), y].into_iter().flatten().any(is_lazy) {
+        return Ok(None);
+    }
+    if words.mask.is_some() || words.initial.is_some() || words.out.is_some() {
+        return Err(PyTypeError::new_err(
+            "where, initial and out are for arrays in memory, and this one is Dask's\nhint: choose by dask.array.where(mask, x, nan) and nan=\"omit\"",
+        ));
+    }
+    let said = PyDict::new(py);
+    let objects = [("axis", words.axis), ("dtype", words.dtype), ("ddof", words.ddof)];
+    let more = [("correction", words.correction), ("y", y)];
+    for (name, value) in objects.into_iter().chain(more) {
+        said.set_item(name, value)?;
+    }
+    said.set_item("keepdims", words.keepdims)?;
+    said.set_item("nan", words.nan)?;
+    said.set_item("device", words.device)?;
+    said.set_item("threads", words.threads.map(|threads| threads.0))?;
+    let reduce = py.import("warpfold.dask")?.getattr("reduce")?;
+    reduce.call((x, ops), Some(&said)).map(Some)
+}
+
+/// Whether an object is a collection of Dask's. One of xarray may hold such an array, or not.
+fn is_lazy(x: &Bound<'_, PyAny>) -> bool {
+    let (py, class) = (x.py(), x.get_type());
+    class.hasattr(intern!(py, "__dask_graph__")).unwrap_or(false)
+        && !x.getattr(intern!(py, "chunks")).is_ok_and(|chunks| chunks.is_none())
+}
+
 /// The answer to one operation on an object.
 ///
 /// # Errors
@@ -44,6 +85,9 @@ pub(crate) fn answer<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(answer) = quick::answer(op, x, words) {
         return answer;
+    }
+    if let Some(later) = lazy(&PyString::new(x.py(), op.name()).into_any(), x, None, words)? {
+        return Ok(later);
     }
     let answers = answers(&[op], x, words)?;
     answers.into_iter().next().ok_or_else(no_answer)
@@ -137,8 +181,41 @@ fn of_dense(
         }
         None => (Vec::new(), array.dtype),
     };
-    gather::answer(py, question, array, &Chosen { mask: mask.as_ref(), initial, dtype })
+    let mask = mask.as_ref();
+    let engine = dtype == array.dtype && !ops.iter().any(|op| op.kind().has_positions());
+    let (takes, first) = (ops.iter().all(|op| TAKERS.contains(op)), initial.first().copied());
+    if engine && (takes || first.is_none()) {
+        let question = first.map_or_else(|| question.clone(), |x| with_initial(question, x));
+        return match mask {
+            None => run::run(py, &question, [Some(&array.view()), None]),
+            Some(mask) => {
+                let strides = mask
+                    .broadcast(&array.shape)
+                    .ok_or_else(|| gather::misfit(mask, &array.shape))?;
+                // SAFETY: the mask was broadcast to the array's shape: every index leads to one of
+                // its elements, which are borrowed for as long.
+                let marks =
+                    unsafe { View::from_raw(DType::Bool, mask.origin(), &array.shape, &strides) };
+                run::marked(py, &question, &array.view(), &marks)
+            }
+        };
+    }
+    gather::answer(py, question, array, &Chosen { mask, initial, dtype })
 }
+
+/// The question with an element as its initial value.
+fn with_initial(question: &Reduction, element: Scalar) -> Reduction {
+    let question = question.clone();
+    match element {
+        Scalar::Bool(x) => question.initial(x),
+        Scalar::Int(x, _) => question.initial(x),
+        Scalar::UInt(x, _) => question.initial(x),
+        float => question.initial(float.to_f64()),
+    }
+}
+
+/// Operations that reductions take an initial value for.
+const TAKERS: [Op; 7] = [Op::Sum, Op::Prod, Op::Min, Op::Max, Op::MinMax, Op::Range, Op::NormInf];
 
 /// `initial`, and the type of elements that it is one of: totals of integers begin with any integer
 /// of their answers' type.
@@ -305,6 +382,9 @@ pub(crate) fn dot<'py>(
         return product;
     }
     let py = x.py();
+    if let Some(later) = lazy(&PyString::new(py, "dot").into_any(), x, Some(y), words)? {
+        return Ok(later);
+    }
     let (left, right) = (import(x)?, import(y)?);
     let mut question = words.question(py, &[Op::Dot])?;
     let family = match (&left.family, &right.family) {

@@ -19,8 +19,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use warpfold::internal::{check_process, engine_of, to_host};
-use warpfold::{Column, DType, Device, DeviceStream, Numbers, Op, Reduction, Rules};
-use warpfold_cuda::engine::DeviceView;
+use warpfold::{Column, DType, Device, DeviceStream, NanPolicy, Numbers, Op, Reduction, Rules};
+use warpfold_cuda::engine::{DeviceView, Number};
 use warpfold_cuda::{Buffer, Engine, Stream};
 
 /// An array in a device's memory.
@@ -398,9 +398,12 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Whether the device may finish the answers.
-    fn suits(&self, op: Op) -> bool {
-        *self.rules == Rules::default() && op.pair().is_none()
+    /// What the device may finish of the answers.
+    fn number(&self, op: Op) -> Option<Number> {
+        let omits_nan = self.rules.nan == NanPolicy::Omit;
+        let others = if omits_nan { self.rules.nan(NanPolicy::Propagate) } else { *self.rules };
+        let suits = others == Rules::default() && op.pair().is_none();
+        suits.then_some(Number { op, omits_nan })
     }
 
     /// The answers, queued on the device, in memory of the library that they go to; `None`
@@ -413,9 +416,9 @@ impl Asked<'_> {
         shape: &[usize],
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let DeviceArray { view, ordinal, .. } = self.array;
-        if !self.suits(op) || shape.contains(&0) {
+        let Some(number) = self.number(op).filter(|_| !shape.contains(&0)) else {
             return Ok(None);
-        }
+        };
         let device = (CUDA, ordinal.cast_signed());
         let room = exchange.allocate(py, type_of(op, view.dtype), shape, device)?;
         let Some(room) = room else { return Ok(None) };
@@ -426,7 +429,7 @@ impl Asked<'_> {
         // had for it, with room for the answers.
         let made = py.detach(|| unsafe {
             let engine = &self.opened.engine;
-            engine.numbers_into(op, view, self.reduced, address, Stream::DEFAULT)
+            engine.numbers_into(number, view, self.reduced, address, Stream::DEFAULT)
         });
         match made.map_err(|error| failure(py, &error))? {
             true => exchange.array_in(py, room).map(Some),
@@ -437,9 +440,7 @@ impl Asked<'_> {
     /// The answers, queued on the device; `None` where only the host can finish them.
     fn on_device(&self, op: Op, outputs: usize) -> warpfold_cuda::Result<Option<Memory>> {
         let view = &self.array.view;
-        if !self.suits(op) {
-            return Ok(None);
-        }
+        let Some(number) = self.number(op) else { return Ok(None) };
         let engine = &self.opened.engine;
         let bytes = outputs * op.answer_type(view.dtype).size();
         let memory = Memory::new(self.opened, bytes as u64)?;
@@ -452,7 +453,7 @@ impl Asked<'_> {
         // SAFETY: the producer made the elements readable on the default stream, and their
         // owner is kept until the stream is done; the memory is used again in the stream's order.
         let made = unsafe {
-            engine.numbers_into(op, view, self.reduced, memory.address(), Stream::DEFAULT)?
+            engine.numbers_into(number, view, self.reduced, memory.address(), Stream::DEFAULT)?
         };
         Ok(made.then_some(memory))
     }

@@ -1,7 +1,7 @@
 //! The functions of the package: the array API's and NumPy's words for the operations.
 
 use crate::answers::as_here;
-use crate::call::{answer, answers, dot as dot_of, operations};
+use crate::call::{answer, answers, dot as dot_of, lazy, operations};
 use crate::dense::Dense;
 use crate::errors::OrRaise;
 use crate::numpy;
@@ -421,6 +421,9 @@ pub(crate) fn reduce<'py>(
         threads,
         ..Words::default()
     };
+    if let Some(later) = lazy(ops, x, None, &words)? {
+        return Ok(later);
+    }
     let named = operations(ops)?;
     let list: Vec<Op> = named.iter().map(|(_, op)| *op).collect();
     let answers = answers(&list, x, &words)?;

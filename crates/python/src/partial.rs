@@ -1,6 +1,7 @@
 //! Unfinished reductions of Python's arrays: absorbed piece by piece, merged, written down.
 
 use crate::answers::give;
+use crate::array::Array;
 use crate::call::operations;
 use crate::complex;
 use crate::cuda;
@@ -11,7 +12,7 @@ use crate::{numpy, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
-use warpfold::{Axes, Op, Reduction};
+use warpfold::{Axes, DType, Numbers, Op, Reduction};
 
 /// The states of a reduction over pieces of the data.
 ///
@@ -181,19 +182,21 @@ impl Partial {
         this.borrow_mut().merge_state(this.py(), &other.borrow())
     }
 
-    fn __add__(&self, py: Python<'_>, other: PyRef<'_, Partial>) -> PyResult<Partial> {
+    fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let py = other.py();
         let mut sum = self.copy();
-        sum.merge_state(py, &other)?;
-        Ok(sum)
+        match (other.cast::<Partial>(), index(other)) {
+            (Ok(other), _) => sum.merge_state(py, &other.borrow())?,
+            // What sums of arrays of objects begin with, or have where nothing is.
+            (_, Some(0)) => {}
+            _ => return Ok(py.NotImplemented()),
+        }
+        Ok(Bound::new(py, sum)?.into_any().unbind())
     }
 
     /// Python's ``sum`` begins with 0.
     fn __radd__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let py = other.py();
-        match index(other) {
-            Some(0) => Ok(Bound::new(py, self.copy())?.into_any().unbind()),
-            _ => Ok(py.NotImplemented()),
-        }
+        self.__add__(other)
     }
 
     fn __iadd__(&mut self, py: Python<'_>, other: PyRef<'_, Partial>) -> PyResult<()> {
@@ -258,6 +261,50 @@ impl Partial {
         let single = named.len() == 1;
         let question = Reduction::new(state.ops());
         Ok(Partial { named, single, question, state: Some(state), next: 0, numpy: false })
+    }
+
+    /// The states as int64 that add up: an engine's integer sum of up to 32768 of them, as of ``MPI_Allreduce``, is that of the
+    /// merged partial. A sum over float64 has 50, one over float32 has 12. ``None`` for states that do not add up:
+    /// those of extremes, products and ``logsumexp``.
+    fn to_vector(&self, py: Python<'_>) -> PyResult<Option<Py<Array>>> {
+        let vector = self.state.as_ref().ok_or_else(nothing)?.to_vector();
+        let array = |v: Vec<i64>| Py::new(py, Array::new(Numbers::of(&v), vec![v.len()], false));
+        vector.map(array).transpose()
+    }
+
+    /// The partial of the same question whose states are those of a vector, or of a sum of vectors.
+    ///
+    /// Raises:
+    ///     TypeError: something else than int64 in one axis.
+    ///     ValueError: no such vector; nothing was absorbed, so that the type is not known.
+    #[expect(clippy::wrong_self_convention, reason = "the partial says what is asked")]
+    fn from_vector(&self, vector: &Bound<'_, PyAny>) -> PyResult<Partial> {
+        let state = self.state.as_ref().ok_or_else(nothing)?;
+        let imported = import(vector)?;
+        let view = match &imported.data {
+            Data::Dense(array) => Some(array.view()),
+            _ => None,
+        };
+        let view = view.filter(|view| view.dtype() == DType::I64 && view.shape().len() == 1);
+        let bytes = view.and_then(|view| view.contiguous()).ok_or_else(|| {
+            PyTypeError::new_err("a vector is int64, one after the other in the host's memory")
+        })?;
+        let numbers: Vec<i64> =
+            bytes.as_chunks::<8>().0.iter().map(|&word| i64::from_ne_bytes(word)).collect();
+        let state = Some(state.from_vector(&numbers).or_raise(vector.py())?);
+        Ok(Partial { state, ..self.copy() })
+    }
+
+    /// The same question over no elements, in the same type and shape.
+    fn empty(&self) -> Partial {
+        let state = self.state.as_ref().map(warpfold::Partial::emptied);
+        Partial { state, next: 0, ..self.copy() }
+    }
+
+    /// About as many bytes as it takes. Schedulers ask for it.
+    fn __sizeof__(&self) -> usize {
+        let states = self.state.iter().flat_map(warpfold::Partial::states).flatten();
+        size_of::<Self>() + states.map(|state| state.most_bytes(self.next)).sum::<usize>()
     }
 
     /// The names of the operations.

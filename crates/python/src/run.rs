@@ -55,6 +55,21 @@ pub(crate) fn run(py: Python<'_>, question: &Reduction, views: Views<'_>) -> PyR
     made.or_raise(py)
 }
 
+/// The answers to a question of the elements that are marked.
+///
+/// # Errors
+/// Those of [`Reduction::run_marked`], and `KeyboardInterrupt`.
+pub(crate) fn marked(
+    py: Python<'_>,
+    question: &Reduction,
+    view: &View<'_>,
+    marks: &View<'_>,
+) -> PyResult<Answer> {
+    let made = py.detach(|| question.run_marked(view, marks));
+    py.check_signals()?;
+    made.or_raise(py)
+}
+
 /// The states of an array that is a piece of a larger one.
 ///
 /// # Errors

@@ -13,9 +13,9 @@ import pytest
 import warpfold
 
 
-@pytest.mark.parametrize(("page", "least"), [("docs/python.md", 20), ("crates/python/README.md", 1), ("README.md", 1)])
+@pytest.mark.parametrize(("page", "least"), [("docs/python.md", 20), ("crates/python/README.md", 1), ("README.md", 1), ("docs/scaling.md", 10)])
 def test_examples_of_pages(repository, page, least, tmp_path, monkeypatch):
-    for library in ["pandas", "polars", "pyarrow", "xarray"]:
+    for library in ["pandas", "polars", "pyarrow", "xarray", *(["dask.dataframe", "flox"] if "scaling" in page else [])]:
         pytest.importorskip(library)
     if int(numpy.__version__.split(".")[0]) < 2:
         pytest.skip("the pages show how NumPy 2 prints its scalars")
@@ -89,10 +89,13 @@ def test_docstrings_name_every_argument_and_the_errors():
 def test_types_are_those_of_the_stubs(tmp_path):
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy.stubtest", "warpfold", "--ignore-missing-stub", "--ignore-disjoint-bases"]
-    if importlib.util.find_spec("torch") is None:
-        # The module for torch cannot be imported then.
-        (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-torch]\nignore_missing_imports = true\n")
-        (tmp_path / "allowed").write_text(r"warpfold\.torch")
+    # The modules for these cannot be imported without them.
+    modules = {"torch": "torch", "mpi4py": "mpi", "dask": "dask", "flox": "flox"}
+    missing = [package for package in modules if importlib.util.find_spec(package) is None]
+    if missing:
+        ignored = [f"[mypy-{package}{rest}]\nignore_missing_imports = true\n" for package in missing for rest in ("", ".*")]
+        (tmp_path / "mypy.ini").write_text("[mypy]\n" + "".join(ignored))
+        (tmp_path / "allowed").write_text("".join(f"warpfold\\.{modules[package]}\n" for package in missing))
         command += ["--mypy-config-file", str(tmp_path / "mypy.ini"), "--allowlist", str(tmp_path / "allowed")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

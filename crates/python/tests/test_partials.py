@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -105,3 +106,78 @@ def test_dot_and_columns():
     partial.absorb(pa.chunked_array([[1, None], [5]]))
     partial.absorb(pa.array([9, None]))
     assert partial.finish() == {"sum": 15, "argmax": 3} and partial.missing == 2
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "norm1", "norm2", "sumsq", "var", "std", "count", "count_nan", "any", "all"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
+def test_vectors_add_up_to_the_merged_partial(op, dtype):
+    x = (np.random.default_rng(3).standard_normal((90, 4)) * 50).astype(dtype)
+    whole = wf.Partial(op, axis=0)
+    whole.absorb(x)
+    parts = []
+    for rows in np.split(x, [0, 13, 57]):
+        parts.append(wf.Partial(op, axis=0))
+        parts[-1].absorb(rows)
+    vector = sum(np.asarray(part.to_vector()) for part in parts)
+    assert vector.dtype == np.int64
+    total = parts[1].from_vector(vector)
+    assert total == whole and np.array_equal(total.finish(), whole.finish())
+    assert parts[1].from_vector(memoryview(vector)) == whole
+    assert parts[1].from_vector(np.zeros_like(vector)) == parts[0] == whole.empty()
+
+
+def test_vectors_have_the_sizes_that_are_told():
+    sizes = {}
+    for dtype in ["float64", "float32"]:
+        part = wf.Partial("sum")
+        part.absorb(np.ones(3, dtype))
+        sizes[dtype] = memoryview(part.to_vector()).nbytes
+    assert sizes == {"float64": 400, "float32": 96}
+
+
+def test_what_is_no_vector():
+    part = wf.Partial("sum")
+    with pytest.raises(ValueError, match="absorbed nothing"):
+        part.to_vector()
+    part.absorb([1.0])
+    for wrong in [np.ones(1, "i8"), np.zeros(0, "i8"), np.zeros(49, "i8")]:
+        with pytest.raises(ValueError, match="another length"):
+            part.from_vector(wrong)
+    for wrong in [np.zeros(50), np.zeros((5, 10), "i8"), np.zeros(100, "i8")[::2], "x"]:
+        with pytest.raises(TypeError):
+            part.from_vector(wrong)
+    with pytest.raises(ValueError, match="contradict"):
+        part.from_vector(-np.asarray(part.to_vector()))
+    for op in ["max", "argmin", "prod", "logsumexp"]:
+        other = wf.Partial(op)
+        other.absorb([1.0])
+        assert other.to_vector() is None
+
+
+def test_empty_partials_ask_the_same():
+    part = wf.Partial(["mean", "argmax"], nan="omit", axis=-1)
+    part.absorb(np.ones((3, 5)), start=4)
+    empty = part.empty()
+    assert (empty.ops, empty.shape, empty.dtype, empty.position) == (part.ops, (3,), "float64", 0)
+    assert empty + part == part and wf.Partial("sum").empty().dtype is None
+    assert empty != part
+
+
+def test_sums_of_arrays_of_partials_begin_with_nothing():
+    parts = np.empty(3, dtype=object)
+    for i in range(3):
+        parts[i] = wf.Partial("sum")
+        parts[i].absorb([0.1 * i])
+    assert parts.sum().finish() == wf.sum([0.0, 0.1, 0.2])
+    assert parts[0] + 0 == 0 + parts[0] == parts[0]
+    with pytest.raises(TypeError):
+        parts[0] + 1
+
+
+def test_partials_tell_their_size():
+    sizes = []
+    for columns in [1, 100]:
+        part = wf.Partial("sum", axis=0)
+        part.absorb(np.ones((3, columns)))
+        sizes.append(sys.getsizeof(part))
+    assert sizes[0] > 500 and sizes[1] > 50 * sizes[0]

@@ -59,6 +59,14 @@ impl<'a> Array<'a> {
         self.place
     }
 
+    /// What lies in the host's memory.
+    pub(crate) fn on_host(&self) -> Option<&Input<'a>> {
+        match &self.place {
+            Place::Host(input) => Some(input),
+            Place::Device(_) => None,
+        }
+    }
+
     /// The type of the elements, and the shape.
     ///
     /// # Errors

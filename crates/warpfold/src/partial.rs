@@ -426,6 +426,66 @@ impl Partial {
         Ok(Column::pack(op, self.dtype, rules, &values?))
     }
 
+    /// The same question over no elements, in the same shape.
+    #[must_use]
+    pub fn emptied(&self) -> Partial {
+        let mut emptied = Partial { missing: 0, unsettled: None, ..self.clone() };
+        emptied.states.iter_mut().flatten().for_each(AnyState::reset);
+        emptied
+    }
+
+    /// The states as integers that add up: an engine that sums vectors of `i64`, such as an all-reduce,
+    /// merges up to [`MOST_VECTORS`](Self::MOST_VECTORS) partials of one question. A sum over f64 has 50
+    /// of them, one over f32 has 12.
+    ///
+    /// `None` if a state does not add up, as those of extremes, bits, products and sums of exponentials, and
+    /// for numbers in text without a decimal. What is asked, of which type, shape and unit, is not in
+    /// the vector: who adds vectors up sees to it that all have the same.
+    ///
+    /// # Examples
+    /// ```
+    /// use warpfold::{Op, Reduction, Rules};
+    ///
+    /// let question = Reduction::of(Op::Sum);
+    /// let parts = [question.partial(&[1e16, 1.0], 0)?, question.partial(&[-1e16], 0)?];
+    /// let [Some(a), Some(b)] = parts.each_ref().map(|part| part.to_vector()) else { panic!() };
+    /// let added: Vec<i64> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
+    /// let sum = parts[0].from_vector(&added)?.finish(&Rules::default())?;
+    /// assert_eq!(sum.number::<f64>(Op::Sum), Some(1.0));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn to_vector(&self) -> Option<Vec<i64>> {
+        if self.unsettled.is_some() {
+            return None;
+        }
+        let mut vector = vec![self.missing.cast_signed()];
+        for state in self.states.iter().flatten() {
+            vector.extend(state.to_vector()?);
+        }
+        Some(vector)
+    }
+
+    /// The most vectors whose elementwise sum is a vector again.
+    pub const MOST_VECTORS: usize = AnyState::MOST_VECTORS;
+
+    /// The partial of the same question whose states are those of a vector, or of a sum of vectors.
+    ///
+    /// # Errors
+    /// [`Error::DamagedState`] for integers that are no such sum.
+    pub fn from_vector(&self, vector: &[i64]) -> Result<Partial> {
+        let damaged = || Error::DamagedState { why: "its vector has another length".into() };
+        let (missing, mut rest) = vector.split_first().ok_or_else(damaged)?;
+        let mut partial = Partial { missing: missing.cast_unsigned(), ..self.clone() };
+        for state in partial.states.iter_mut().flatten() {
+            let len = AnyState::vector_len(state.kind(), state.dtype()).ok_or_else(damaged)?;
+            let (own, behind) = rest.split_at_checked(len).ok_or_else(damaged)?;
+            *state = AnyState::from_vector(state.kind(), state.dtype(), own)?;
+            rest = behind;
+        }
+        if rest.is_empty() { Ok(partial) } else { Err(damaged()) }
+    }
+
     /// The versioned, checksummed byte form: a header that names the
     /// operations, the type, the shape and the unit, then the byte form of each state.
     #[must_use]

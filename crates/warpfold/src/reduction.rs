@@ -390,17 +390,17 @@ impl Reduction {
     pub(crate) fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
         match &self.until.0 {
             Some(token) => self.run_while(views, &mut || !token.is_cancelled()),
-            None => fpenv::usual(|| self.answer(views)),
+            None => fpenv::usual(|| self.answer(views, None)),
         }
     }
 
-    fn answer(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
+    fn answer(&self, views: [Option<&View<'_>>; 2], marks: Option<&View<'_>>) -> Result<Answer> {
         let Some(first) = views[0] else {
             return Ok(Answer { shape: Vec::new(), columns: Vec::new() });
         };
         let dtype = first.dtype();
         self.check(dtype, views.iter().flatten().count())?;
-        initial::of(self, dtype)?;
+        let initial = initial::of(self, dtype)?;
         let reduced = self.axes.resolve(first.shape().len())?;
         let (kinds, ops) = self.kinds();
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
@@ -408,14 +408,20 @@ impl Reduction {
             return Ok(Answer { shape, columns: Vec::new() });
         }
         let isa = Isa::active()?;
+        let threads = self.threads;
         let job =
-            Job { views, reduced: &reduced, kinds: &kinds, start: 0, isa, threads: self.threads };
-        let made = self.on_device(&job, dtype, |opened| {
-            Ok(match self.columns_on_device(&job, opened)? {
-                Some(columns) => Made::Columns(columns),
-                None => Made::States(opened.states(&job)?),
-            })
-        })?;
+            Job { views, reduced: &reduced, kinds: &kinds, start: 0, initial, marks, isa, threads };
+        // Devices take neither initial values nor marks.
+        let made = if initial.is_some() || marks.is_some() {
+            None
+        } else {
+            self.on_device(&job, dtype, |opened| {
+                Ok(match self.columns_on_device(&job, opened)? {
+                    Some(columns) => Made::Columns(columns),
+                    None => Made::States(opened.states(&job)?),
+                })
+            })?
+        };
         match made {
             Some(Made::Columns(columns)) => return Ok(Answer { shape, columns }),
             Some(Made::States(states)) => {
@@ -429,7 +435,7 @@ impl Reduction {
             .zip(columns)
             .map(|(&(op, _), outputs)| match outputs {
                 Outputs::Values(values) => Column::pack(op, dtype, &self.rules, &values),
-                Outputs::Numbers(numbers) => Column { op, numbers, second: None },
+                Outputs::Numbers { numbers, second } => Column { op, numbers, second },
             })
             .collect();
         Ok(Answer { shape, columns })
@@ -476,6 +482,28 @@ impl Reduction {
         }
     }
 
+    /// Reduces the elements of an array that are marked: `marks` has a truth value for each, and the
+    /// shape of the array (a stride of 0 repeats one along an axis). The others are left out, and
+    /// count as positions. The CPU works, whatever device is named.
+    ///
+    /// ```
+    /// use warpfold::{DType, Op, Reduction, View};
+    ///
+    /// let data = [1.0f64, 2.0, 4.0, 8.0];
+    /// let marks = View::from_bytes(DType::Bool, &[1, 0, 1, 1], &[4])?;
+    /// let answer = Reduction::of(Op::Sum).run_marked(&View::of(&data), &marks)?;
+    /// assert_eq!(answer.number::<f64>(Op::Sum), Some(13.0));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run); [`Error::ShapeMismatch`] and [`Error::DTypeMismatch`] for marks
+    /// of another shape, or that are no truth values.
+    pub fn run_marked(&self, array: &View<'_>, marks: &View<'_>) -> Result<Answer> {
+        self.until.check()?;
+        fpenv::usual(|| self.answer([Some(array), None], Some(marks)))
+    }
+
     /// [`run`](Self::run) with an initial value.
     fn run_with_initial(&self, array: Array<'_>) -> Result<Answer> {
         let (dtype, shape) = array.about()?;
@@ -485,6 +513,13 @@ impl Reduction {
             Some(initial) if !self.ops.is_empty() => initial,
             _ => return question.run(array),
         };
+        if let Some(input) = array.on_host()
+            && input.missing() == 0
+            && self.until.0.is_none()
+            && self.choose(dtype, Some(bytes_of([Some(&input.view()?), None]))) == Device::Cpu
+        {
+            return self.run_views([Some(&input.view()?), None]);
+        }
         let mut partial = question.partial(array, 0)?;
         let len = reduced_len(&shape, &self.axes.resolve(shape.len())?);
         // The one element of the initial value lies in the host's memory.
@@ -547,8 +582,17 @@ impl Reduction {
         let arrays = views.iter().flatten().count();
         let (reduced, kinds, asked) = self.asked(first.dtype(), first.shape(), arrays, start)?;
         let isa = Isa::active()?;
-        let job =
-            Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
+        let (initial, threads) = (None, self.threads);
+        let job = Job {
+            views,
+            reduced: &reduced,
+            kinds: &kinds,
+            start,
+            initial,
+            marks: None,
+            isa,
+            threads,
+        };
         let made = self.on_device(&job, asked.dtype, |opened| opened.states(&job))?;
         make(&job, made, asked)
     }

@@ -61,6 +61,9 @@ pub(crate) struct ReportArgs {
     /// Write the drawings of how threads are paired to this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = OUTPUT)]
     pub(crate) drawings: Option<PathBuf>,
+    /// Write the measurements' figures anew into this page of Markdown, where it marks them
+    #[arg(long, value_name = "PAGE", value_hint = ValueHint::FilePath, requires = "data", help_heading = OUTPUT)]
+    pub(crate) figures: Vec<PathBuf>,
 }
 
 /// The formats of `ladder report`.

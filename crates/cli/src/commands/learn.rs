@@ -16,6 +16,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use warpfold::Device;
 use warpfold_ladder::learn::{Checked, Figures, LESSONS, Lesson, lesson};
+use warpfold_ladder::report::bare;
 
 pub(super) fn run(args: &LearnArgs, global: &Global) -> Result<ExitCode> {
     match (&args.verb, args.lesson) {
@@ -73,7 +74,7 @@ fn list(args: &ProgressArgs) -> Result<()> {
 fn read(lesson: &Lesson) -> Result<()> {
     let Lesson { number, title, read, question, .. } = lesson;
     let mut sink = Sink::open(None)?;
-    writeln!(sink, "{number}. {title}\n\n{read}\n")?;
+    writeln!(sink, "{number}. {title}\n\n{}\n", bare(read))?;
     writeln!(sink, "Drawn: {} (warpfold learn drawing {number})\n", lesson.drawing.title())?;
     writeln!(sink, "Predict: {question}\n")?;
     writeln!(sink, "  warpfold learn {number} --predict NUMBER")?;
@@ -183,7 +184,7 @@ fn check(args: &CheckArgs, global: &Global) -> Result<ExitCode> {
         writeln!(sink, "right, but {missed}")?;
     }
     if solved {
-        writeln!(sink, "solved: lesson {number}, {cases} cases\n{}", lesson.place())?;
+        writeln!(sink, "solved: lesson {number}, {cases} cases\n{}", bare(&lesson.place()))?;
         writeln!(sink, "a model solution: warpfold learn solution {number}")?;
         progress.solved.insert(number);
     }

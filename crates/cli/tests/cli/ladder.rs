@@ -46,7 +46,7 @@ fn rungs_are_run_and_checked_without_a_gpu() {
     assert_says(&run.err, &["note: ", "no clock"]);
     let rows = json(&run.success());
     let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 2 * 38, "all but what adds floats alone");
+    assert_eq!(rows.len(), 2 * 40, "all but what adds floats alone");
     for row in rows {
         if row["rung"] == "cub" {
             assert!(
@@ -347,6 +347,15 @@ fn reports_are_made_of_what_was_saved() {
             && all["experiments"].as_array().unwrap().len() > 6
     );
     assert_says(&dir.prints("ladder report all.json"), &["simulated device", "warp instructions"]);
+    // Figures of a page: those that the record has, and no page is written where it has not.
+    std::fs::write(dir.path("rung.json"), r#"{"warpfold": "1", "rungs": [{"rung": "unroll8", "dtype": "f32", "op": "sum", "n": 268435459, "block": 256, "median": 3e-4, "gbps": 3543.2}]}"#).unwrap();
+    std::fs::write(dir.path("notes.md"), "it takes <!--h200 gbps unroll8-->?<!--/--> GB/s")
+        .unwrap();
+    dir.run("ladder report rung.json --figures notes.md").success();
+    let notes = || std::fs::read_to_string(dir.path("notes.md")).unwrap();
+    assert_eq!(notes(), "it takes <!--h200 gbps unroll8-->3543<!--/--> GB/s");
+    let error = dir.fails(1, "ladder report all.json --figures notes.md");
+    assert_says(&error, &["notes.md", "gbps unroll8", "no such figure"]);
 }
 
 #[test]

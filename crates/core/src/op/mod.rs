@@ -33,6 +33,7 @@ mod terms;
 mod total;
 mod unsigned;
 mod value;
+mod vector;
 
 pub use any::{AnyState, RawRun};
 pub use bits::Bits;

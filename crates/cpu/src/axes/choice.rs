@@ -11,8 +11,8 @@ use super::fold::{Fold, RaggedFold, Use};
 use super::integers::{LongTotals, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::measures::{
-    Absolute, Both, FineAbsolute, FinePlain, Measure, Plain, Products as Pairs, RoughBoth,
-    RoughPlain, RoughProducts, RoughSquares, Squares,
+    Absolute, Both, FineAbsolute, FinePlain, FramedSquares, Measure, Plain, Products as Pairs,
+    RoughBoth, RoughPlain, RoughProducts, RoughShifted, RoughSquares, Shifted, Squares,
 };
 use super::products::Products;
 use super::ranged::Ranged;
@@ -23,6 +23,7 @@ use crate::integer::Integer;
 use crate::isa::Isa;
 use core::marker::PhantomData;
 use warpfold_core::element::{Key, Known, bf16, f16};
+use warpfold_core::exact::FloatFormat;
 use warpfold_core::op::{FloatElement, Rules};
 use warpfold_core::{DType, Element, NanPolicy, Op, fpenv, with_element};
 
@@ -102,24 +103,34 @@ pub(crate) struct Choice<'a, U> {
 
 /// Those who answer.
 pub(crate) struct Chosen<U: Use> {
-    pub(crate) fold: Box<U::Fold>,
-    /// Those who answer what the first cannot.
-    pub(crate) again: Option<Box<U::Fold>>,
+    /// At least one; each answers what those before it cannot.
+    pub(crate) stages: Vec<Box<U::Fold>>,
     /// Whether the elements come in the order of their indices, and not of memory.
     pub(crate) indexed: bool,
 }
 
 impl<U: Use> Chosen<U> {
     fn new(of: U, fold: impl Fold + RaggedFold + 'static) -> Chosen<U> {
-        Chosen { fold: of.fold(fold), again: None, indexed: false }
+        Chosen { stages: vec![of.fold(fold)], indexed: false }
+    }
+
+    /// The same, with others for what these cannot answer.
+    fn then(mut self, of: U, fold: impl Fold + RaggedFold + 'static) -> Chosen<U> {
+        self.stages.push(of.fold(fold));
+        self
     }
 }
+
+/// Powers of two by which elements are brought to where sums of their squares are certain, from
+/// [`LEAST_SQUARES`](super::measures::LEAST_SQUARES) to 1e250: those above 1e111, and those from the
+/// least subnormal number to 1e-101. In between they are as they are. That comes first: squares that
+/// are subnormal cost many times those of others.
+const SCALES: [i32; 3] = [0, -700, 750];
 
 impl<U: Use> Choice<'_, U> {
     /// The accumulators; `None` if the general path has to answer.
     pub(crate) fn chosen(&self) -> Option<Chosen<U>> {
-        // Sums and extremes with a NaN are not answered here; positions and counts are.
-        let nans = !self.dtype.is_float() || self.rules.nan == NanPolicy::Propagate;
+        let nans = self.nans();
         if self.rules.out.is_some() || self.most >= MOST_ELEMENTS || !self.isa.has_accumulators() {
             return None;
         }
@@ -165,22 +176,28 @@ impl<U: Use> Choice<'_, U> {
         }
     }
 
+    /// Whether NaNs among the elements are answers, or there are none.
+    fn nans(&self) -> bool {
+        !self.dtype.is_float() || self.rules.nan == NanPolicy::Propagate
+    }
+
     /// By a quick measure, and by another where that is not enough.
     fn floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
-        let chosen = self.rounded_floats::<T>()?;
+        let mut chosen = self.rounded_floats::<T>()?;
         // Short rows of segments have lanes of their own.
         let least = if U::TURNED { 2 } else { few::MOST + 1 };
         if T::DTYPE != DType::F32 || !(least..=OFTEN_HALF_WAY).contains(&self.usual) {
             return Some(chosen);
         }
-        let isa = self.isa;
+        let (isa, nans) = (self.isa, self.nans());
         let fold = match self.op {
-            Op::Sum => self.of.fold(Ranged::<false> { isa, asked: Asked::Sum }),
-            Op::Mean => self.of.fold(Ranged::<false> { isa, asked: Asked::Mean }),
-            Op::Norm1 => self.of.fold(Ranged::<true> { isa, asked: Asked::Second }),
+            Op::Sum => self.of.fold(Ranged::<false> { isa, asked: Asked::Sum, nans }),
+            Op::Mean => self.of.fold(Ranged::<false> { isa, asked: Asked::Mean, nans }),
+            Op::Norm1 => self.of.fold(Ranged::<true> { isa, asked: Asked::Second, nans }),
             _ => return Some(chosen),
         };
-        Some(Chosen { fold, again: Some(chosen.fold), indexed: false })
+        chosen.stages.insert(0, fold);
+        Some(chosen)
     }
 
     /// By sums that may be rounded.
@@ -196,7 +213,9 @@ impl<U: Use> Choice<'_, U> {
             Op::Norm2 => self.sums::<Alone<T>, _, _, 1, 3>(Asked::Root, squares, Pairs::<false>),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
-                self.sums::<Alone<T>, _, _, 2, 6>(asked, both, Both::<false>)
+                let shifted = self.measured::<Alone<T>, _, 10>(asked, Shifted)?;
+                let chosen = self.sums::<Alone<T>, _, _, 2, 5>(asked, both, RoughShifted)?;
+                Some(chosen.then(self.of, shifted))
             }
             Op::Dot => self.sums::<Paired<T>, _, _, 2, 3>(Asked::Sum, products, Pairs::<false>),
             _ => None,
@@ -206,29 +225,41 @@ impl<U: Use> Choice<'_, U> {
     fn doubles(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
         match self.op {
-            Op::Sum => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Sum, Plain, FinePlain),
-            Op::Mean => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Mean, Plain, FinePlain),
-            Op::Norm1 => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Second, Absolute, FineAbsolute),
-            Op::SumSq => self.sum::<Alone<f64>, _, 2>(Asked::Second, Squares),
-            Op::Norm2 => self.sum::<Alone<f64>, _, 2>(Asked::Root, Squares),
+            Op::Sum => self.sums::<Alone<f64>, _, _, 3, 5>(Asked::Sum, Plain, FinePlain),
+            Op::Mean => self.sums::<Alone<f64>, _, _, 3, 5>(Asked::Mean, Plain, FinePlain),
+            Op::Norm1 => self.sums::<Alone<f64>, _, _, 3, 5>(Asked::Second, Absolute, FineAbsolute),
+            Op::SumSq => self.squares(Asked::Second),
+            Op::Norm2 => self.squares(Asked::Root),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
-                self.sum::<Alone<f64>, _, 6>(asked, Both::<true>)
+                let shifted = self.measured::<Alone<f64>, _, 10>(asked, Shifted)?;
+                let chosen = Chosen::new(self.of, self.measured::<Alone<f64>, _, 6>(asked, Both)?);
+                let others = SCALES.map(|exponent| shifted.scaled(exponent));
+                Some(others.into_iter().fold(chosen, |chosen, fold| chosen.then(self.of, fold)))
             }
-            Op::Dot => self.sum::<Paired<f64>, _, 3>(Asked::Sum, Pairs::<true>),
+            Op::Dot => {
+                let fold = self.measured::<Paired<f64>, _, 3>(Asked::Sum, Pairs::<true>)?;
+                Some(Chosen::new(self.of, fold))
+            }
             _ => None,
         }
     }
 
-    fn sum<O: Operands, M: Measure<P>, const P: usize>(
+    /// The squares of f64, of any size.
+    fn squares(&self, asked: Asked) -> Option<Chosen<U>> {
+        let framed = self.measured::<Alone<f64>, _, 7>(asked, FramedSquares)?;
+        let chosen = Chosen::new(self.of, self.measured::<Alone<f64>, _, 2>(asked, Squares)?);
+        let others = SCALES.map(|exponent| framed.scaled(exponent));
+        Some(others.into_iter().fold(chosen, |chosen, fold| chosen.then(self.of, fold)))
+    }
+
+    /// The accumulators of a measure, where arithmetic is the usual one.
+    fn measured<O: Operands, M: Measure<P>, const P: usize>(
         &self,
         asked: Asked,
         measure: M,
-    ) -> Option<Chosen<U>> {
-        if !fpenv::is_usual() {
-            return None;
-        }
-        Some(Chosen::new(self.of, Floats::<O, M, P>::new(self.isa, asked, measure)))
+    ) -> Option<Floats<O, M, P>> {
+        fpenv::is_usual().then(|| Floats::new(self.isa, asked, self.nans(), measure))
     }
 
     fn sums<O: Operands, M: Measure<P>, N: Measure<Q>, const P: usize, const Q: usize>(
@@ -237,10 +268,7 @@ impl<U: Use> Choice<'_, U> {
         measure: M,
         another: N,
     ) -> Option<Chosen<U>> {
-        if !fpenv::is_usual() {
-            return None;
-        }
-        let again = Floats::<O, N, Q>::new(self.isa, asked, another);
+        let again = self.measured::<O, N, Q>(asked, another)?;
         let few = if matches!(asked, Asked::Variance { .. }) {
             OFTEN_ZERO
         } else if M::PRODUCTS {
@@ -253,8 +281,8 @@ impl<U: Use> Choice<'_, U> {
         if self.usual <= few {
             return Some(Chosen::new(self.of, again));
         }
-        let fold = Floats::<O, M, P>::new(self.isa, asked, measure);
-        Some(Chosen { again: Some(self.of.fold(again)), ..Chosen::new(self.of, fold) })
+        let fold = self.measured::<O, M, P>(asked, measure)?;
+        Some(Chosen::new(self.of, fold).then(self.of, again))
     }
 
     fn products<T: FloatElement>(&self) -> Option<Chosen<U>> {
@@ -269,9 +297,10 @@ impl<U: Use> Choice<'_, U> {
         if self.usual > T::MANY {
             return self.products::<T>();
         }
-        let again = self.products::<T>()?.fold;
+        let mut chosen = self.products::<T>()?;
         let fold = Direct::<T> { isa: self.isa, item: PhantomData };
-        Some(Chosen { again: Some(again), ..Chosen::new(self.of, fold) })
+        chosen.stages.insert(0, self.of.fold(fold));
+        Some(chosen)
     }
 
     fn factors<W: Word, const OF: u8>(&self) -> Chosen<U> {
@@ -343,16 +372,20 @@ impl<U: Use> Choice<'_, U> {
         let bits = flip(dtype) ^ if asked == Asked::Max { u64::MAX } else { 0 };
         let truth = dtype == DType::Bool;
         match dtype.known() {
-            Known::F16 | Known::BF16 => {
-                self.lanes(Ends { asked, infinity: infinity::<i16>(dtype) })
-            }
-            Known::F32 => self.lanes(Ends { asked, infinity: infinity::<i32>(dtype) }),
-            Known::F64 => self.lanes(Ends { asked, infinity: infinity::<i64>(dtype) }),
+            Known::F16 | Known::BF16 => self.ends::<i16>(asked),
+            Known::F32 => self.ends::<i32>(asked),
+            Known::F64 => self.ends::<i64>(asked),
             Known::Bool | Known::I8 | Known::U8 => self.lanes(Least { flip: i8::of(bits), truth }),
             Known::I16 | Known::U16 => self.lanes(Least { flip: i16::of(bits), truth }),
             Known::I32 | Known::U32 => self.lanes(Least { flip: i32::of(bits), truth }),
             Known::I64 | Known::U64 => self.lanes(Least { flip: i64::of(bits), truth }),
         }
+    }
+
+    /// Extremes of floats as wide as `W`.
+    fn ends<W: Word>(&self, asked: extremes::Asked) -> Chosen<U> {
+        let nan = self.nans().then(|| W::of(nan_bits(self.dtype)));
+        self.lanes(Ends { asked, own: asked, infinity: infinity::<W>(self.dtype), nan })
     }
 
     fn positions(&self) -> Chosen<U> {
@@ -379,9 +412,23 @@ pub(crate) fn position(dtype: DType, op: Op, items: &[u8], isa: Isa) -> Option<u
 }
 
 /// The bits of infinity.
-fn infinity<W: Word>(dtype: DType) -> W {
+pub(super) fn infinity_bits(dtype: DType) -> u64 {
     // The largest key of a float that is no NaN is that of infinity, and its bits.
-    with_element!(dtype, T => W::of(T::key_range().1.to_bits64()))
+    with_element!(dtype, T => T::key_range().1.to_bits64())
+}
+
+fn infinity<W: Word>(dtype: DType) -> W {
+    W::of(infinity_bits(dtype))
+}
+
+/// The bits of the NaN that answers are.
+fn nan_bits(dtype: DType) -> u64 {
+    match dtype {
+        DType::F16 => f16::NAN_BITS,
+        DType::BF16 => bf16::NAN_BITS,
+        DType::F32 => f32::NAN_BITS,
+        _ => f64::NAN_BITS,
+    }
 }
 
 /// Floats in their order, or in the opposite one.

@@ -32,6 +32,10 @@ impl<W: Word> Lanes for Nonzero<W> {
         *a += others.0;
     }
 
+    fn neutral(&self) -> Option<W> {
+        Some(W::of(0))
+    }
+
     fn few(&self) -> Option<FewAsked> {
         (self.asked == Asked::Sum).then_some(FewAsked::Words)
     }

@@ -2,6 +2,7 @@
 
 use super::finish::Request;
 use super::first;
+use super::fold::Part;
 use super::lanes::{FewAsked, Lanes, Words};
 use super::words::Word;
 use crate::isa::Isa;
@@ -63,6 +64,10 @@ impl<W: Word> Lanes for Least<W> {
         *a = (*a).min(others.0);
     }
 
+    fn neutral(&self) -> Option<W> {
+        (!self.truth).then_some(W::GREATEST ^ self.flip)
+    }
+
     fn few(&self) -> Option<FewAsked> {
         (!self.truth).then_some(FewAsked::Words)
     }
@@ -84,7 +89,7 @@ impl<W: Word> Lanes for Least<W> {
 
 /// Which extreme of floats is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     Min,
     Max,
     /// The larger magnitude.
@@ -95,8 +100,12 @@ pub(super) enum Asked {
 #[derive(Clone, Copy)]
 pub(super) struct Ends<W> {
     pub(super) asked: Asked,
+    /// What is asked for if nothing else is.
+    pub(super) own: Asked,
     /// The bits of infinity.
     pub(super) infinity: W,
+    /// Those of NaN, where that is an answer.
+    pub(super) nan: Option<W>,
 }
 
 impl<W: Word> Lanes for Ends<W> {
@@ -150,6 +159,23 @@ impl<W: Word> Lanes for Ends<W> {
             });
         }
         Some((ends.0, ends.1, ()))
+    }
+
+    fn ask(&mut self, question: Part) -> bool {
+        self.asked = match question {
+            Part::Own => self.own,
+            Part::Ends(asked) => asked,
+            Part::Sums(_) => return false,
+        };
+        true
+    }
+
+    fn neutral(&self) -> Option<W> {
+        Some(match self.asked {
+            Asked::Min => self.infinity,
+            Asked::Max => self.infinity | W::LEAST,
+            Asked::Magnitude => W::of(0),
+        })
     }
 
     fn few(&self) -> Option<FewAsked> {
@@ -210,8 +236,12 @@ impl<W: Word> Lanes for Ends<W> {
         }
         if !usual {
             let is_usual = |i: usize| words.a[i] >= least && words.b[i] <= greatest;
-            let missing = (0..to.len()).filter(|&i| !is_usual(i));
-            request.missing.extend(missing.map(|i| request.place + i));
+            for (i, to) in to.iter_mut().enumerate().filter(|&(i, _)| !is_usual(i)) {
+                match self.nan {
+                    Some(nan) => *to = nan,
+                    None => request.missing.push(request.place + i),
+                }
+            }
         }
     }
 }

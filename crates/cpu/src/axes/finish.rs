@@ -7,7 +7,7 @@ use crate::simd::{Kernel, Simd, dispatch_accumulators};
 
 /// What sums are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     /// The sum.
     Sum,
     Mean,
@@ -48,21 +48,21 @@ impl Intervals {
     pub(super) const NONE: Intervals =
         Intervals { high: [0.0; TOGETHER], low: [0.0; TOGETHER], off: [0.0; TOGETHER] };
 
-    /// Writes the first `count` of them, without a doubt if the sums are `exact`.
+    /// Writes the first `count` of them.
     #[inline(always)]
-    pub(super) fn fill(&mut self, count: usize, exact: bool, one: impl Fn(usize) -> Interval) {
+    pub(super) fn fill(&mut self, count: usize, one: impl Fn(usize) -> Interval) {
         for i in 0..count.min(TOGETHER) {
-            self.set(i, one(i), exact);
+            self.set(i, one(i));
         }
     }
 
     /// Writes one of them.
     #[inline(always)]
-    pub(super) fn set(&mut self, i: usize, interval: Interval, exact: bool) {
+    pub(super) fn set(&mut self, i: usize, interval: Interval) {
         let Interval { high, low, off } = interval;
         self.high[i] = high;
         self.low[i] = low;
-        self.off[i] = if exact { 0.0 } else { off };
+        self.off[i] = off;
     }
 
     #[inline(always)]
@@ -106,15 +106,15 @@ impl Request<'_> {
         let mut lens = [0.0; TOGETHER];
         for to in to.chunks_mut(TOGETHER) {
             let count = to.len();
-            pair.first.fill(count, false, |i| sums(first + i)[0]);
+            pair.first.fill(count, |i| sums(first + i)[0]);
             if asked.second() {
-                pair.second.fill(count, false, |i| sums(first + i)[1]);
+                pair.second.fill(count, |i| sums(first + i)[1]);
             }
             lengths.fill(place, &mut lens[..count]);
             let (lens, pair) = (&lens, &*pair);
             dispatch_accumulators(
                 isa,
-                Finish { asked, lens, pair, least: None, to, place, missing },
+                Finish { asked, lens, pair, least: None, exponent: 0, to, place, missing },
             );
             first += count;
             place += count;
@@ -131,6 +131,8 @@ pub(super) struct Finish<'a, T> {
     pub(super) pair: &'a Pair,
     /// What the second sum is certainly above, if the first or the second is to be of use.
     pub(super) least: Option<f64>,
+    /// The elements were multiplied by this power of two.
+    pub(super) exponent: i32,
     pub(super) to: &'a mut [T],
     /// The place of the first of them.
     pub(super) place: usize,
@@ -168,8 +170,19 @@ impl<T: Narrow> Finish<'_, T> {
     #[inline(always)]
     fn number<const ASKED: u8>(&self, i: usize, ddof: u64) -> (Interval, bool) {
         let (sum, second) = (self.pair.first.get(i), self.pair.second.get(i));
+        let special = match ASKED {
+            // Of nothing.
+            MEAN if self.lens[i] == 0.0 => Some(f64::NAN),
+            SUM | MEAN => sum.special(),
+            SECOND | ROOT => second.special(),
+            // Of elements that are not all finite.
+            _ => sum.special().map(|_| f64::NAN),
+        };
+        if let Some(special) = special {
+            return (Interval::of_special(special), true);
+        }
         let known = match self.least {
-            Some(least) => second.is_above(least),
+            Some(least) => second.is_above(least) | second.is_zero(),
             None => true,
         };
         let (number, there) = match ASKED {
@@ -179,12 +192,20 @@ impl<T: Narrow> Finish<'_, T> {
             ROOT => second.root(),
             _ => {
                 let (variance, sure) = Interval::variance(sum, second, self.lens[i], ddof);
+                if variance.special().is_some() {
+                    return (variance, sure);
+                }
                 let (found, real) =
                     if ASKED == DEVIATION { variance.root() } else { (variance, true) };
                 (found, sure & real)
             }
         };
-        (number, known & there)
+        if self.exponent == 0 {
+            return (number, known & there);
+        }
+        let times = if matches!(ASKED, ROOT | DEVIATION) { 1 } else { 2 };
+        let (number, whole) = number.times_power(-times * self.exponent);
+        (number, known & there & whole)
     }
 
     /// Rounds these numbers.
@@ -194,12 +215,12 @@ impl<T: Narrow> Finish<'_, T> {
         let mut numbers = Intervals::NONE;
         let sums = match ASKED {
             SUM if self.least.is_none() => &self.pair.first,
-            SECOND if self.least.is_none() => &self.pair.second,
+            SECOND if self.least.is_none() && self.exponent == 0 => &self.pair.second,
             _ => {
                 for i in 0..count {
                     let (number, there) = self.number::<ASKED>(i, ddof);
                     let off = if there { number.off } else { f64::INFINITY };
-                    numbers.set(i, Interval { off, ..number }, false);
+                    numbers.set(i, Interval { off, ..number });
                 }
                 &numbers
             }

@@ -10,11 +10,11 @@ use super::few::{
     Scaled, Single, Variances, Zeros,
 };
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
-use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
-use super::measures::{LEAST_SQUARES, LOST, Measure, SUM};
+use super::measures::{Frame, LEAST_SQUARES, LOST, Measure, SUM};
 use super::round::{Interval, Narrow};
-use crate::exact::Widen;
+use crate::exact::{Widen, power_of_two};
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
@@ -31,12 +31,12 @@ const MOST_LANES: usize = 8;
 /// Elements of rows that are added side by side.
 const SHORT: usize = 16;
 
-/// Zeros, ones, zeros: what an element is multiplied by that counts, or not.
+/// No bits, all bits, none: which elements count.
 static MASK: [f64; 6 * MOST_LANES] = {
     let mut mask = [0.0; 6 * MOST_LANES];
     let mut i = 2 * MOST_LANES;
     while i < 4 * MOST_LANES {
-        mask[i] = 1.0;
+        mask[i] = f64::from_bits(u64::MAX);
         i += 1;
     }
     mask
@@ -85,13 +85,21 @@ impl<T: Widen + Narrow> Operands for Paired<T> {
     }
 }
 
-/// Pairs without those whose lanes of `mask` are zero.
+/// Pairs with what adds nothing where the lanes of `mask` have no bits: zeros, or the origin.
 #[inline(always)]
-unsafe fn masked<S: Simd>(pair: [S::F; 2], mask: *const f64) -> [S::F; 2] {
+unsafe fn masked<S: Simd, M: Measure<P>, const P: usize>(
+    pair: [S::F; 2],
+    mask: *const f64,
+    neutral: S::F,
+) -> [S::F; 2] {
     // SAFETY: passed on from the caller: a whole vector of the mask.
     unsafe {
         let mask = S::load(mask);
-        [S::mul(pair[0], mask), S::mul(pair[1], mask)]
+        let kept = pair.map(|x| S::and(x, mask));
+        if const { M::SHIFTED } {
+            return kept.map(|x| S::or_xor(x, neutral, S::and(neutral, mask)));
+        }
+        kept
     }
 }
 
@@ -99,12 +107,28 @@ unsafe fn masked<S: Simd>(pair: [S::F; 2], mask: *const f64) -> [S::F; 2] {
 pub(super) struct Floats<O, M, const P: usize> {
     isa: Isa,
     asked: Asked,
+    /// Whether NaNs are answers.
+    nans: bool,
+    /// What elements are multiplied by, as a power of two, of measures with a frame.
+    exponent: i32,
     measure: PhantomData<(O, M)>,
 }
 
+impl<O, M, const P: usize> Clone for Floats<O, M, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<O, M, const P: usize> Copy for Floats<O, M, P> {}
+
 impl<O, M, const P: usize> Floats<O, M, P> {
-    pub(super) fn new(isa: Isa, asked: Asked, _measure: M) -> Self {
-        Floats { isa, asked, measure: PhantomData }
+    pub(super) fn new(isa: Isa, asked: Asked, nans: bool, _measure: M) -> Self {
+        Floats { isa, asked, nans, exponent: 0, measure: PhantomData }
+    }
+
+    /// The same with elements that are multiplied by a power of two.
+    pub(super) fn scaled(self, exponent: i32) -> Self {
+        Floats { exponent, ..self }
     }
 }
 
@@ -123,6 +147,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
         O::Item::AT_ONCE && exact && (short || !M::PRODUCTS || elements == 1)
     }
 
+    fn has_neutral(&self) -> bool {
+        !O::PAIRED
+    }
+
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         Box::new(FloatCells::new(self, outputs))
     }
@@ -135,17 +163,48 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedFold for Floats<O, M, P> 
 }
 
 /// The accumulators: the parts of the sums.
-struct FloatCells<O, M, const P: usize> {
+struct FloatCells<O: Operands, M, const P: usize> {
     fold: Floats<O, M, P>,
+    /// What is asked for if nothing else is.
+    own: Asked,
     parts: [Vec<f64>; P],
+    /// The elements that are origins, of measures that have some.
+    firsts: Vec<O::Item>,
     pair: Pair,
 }
 
 impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
     fn new(fold: &Floats<O, M, P>, outputs: usize) -> Self {
-        let Floats { isa, asked, measure } = *fold;
         let parts = core::array::from_fn(|_| vec![0.0; outputs]);
-        FloatCells { fold: Floats { isa, asked, measure }, parts, pair: Pair::NONE }
+        let mut cells = FloatCells {
+            fold: *fold,
+            own: fold.asked,
+            parts,
+            firsts: Vec::new(),
+            pair: Pair::NONE,
+        };
+        cells.clear(outputs);
+        cells
+    }
+
+    /// What elements are multiplied by.
+    fn scale(&self) -> f64 {
+        power_of_two(self.fold.exponent)
+    }
+
+    /// Makes these elements the origins of outputs from `place` on.
+    fn set_origins(&mut self, place: usize, items: impl Iterator<Item = O::Item>) {
+        let scale = self.scale();
+        if const { M::SHIFTED } {
+            let zero = <O::Item as bytemuck::Zeroable>::zeroed();
+            let origins = &mut self.parts[Frame::origin(P)];
+            self.firsts.resize(origins.len(), zero);
+            let to = origins[place..].iter_mut().zip(&mut self.firsts[place..]);
+            for ((origin, first), x) in to.zip(items) {
+                *first = if (x.wide() * scale).is_finite() { x } else { zero };
+                *origin = first.wide() * scale;
+            }
+        }
     }
 
     /// Adds each row to its output, from `place` on.
@@ -172,8 +231,22 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
 }
 
 impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, M, P> {
+    fn ask(&mut self, question: Part) -> bool {
+        self.fold.asked = match question {
+            Part::Own => self.own,
+            // Sums of differences are none of elements.
+            Part::Sums(asked) if !M::SHIFTED => asked,
+            _ => return false,
+        };
+        true
+    }
+
     fn clear(&mut self, count: usize) {
         self.parts.iter_mut().for_each(|part| part[..count].fill(0.0));
+        if const { M::FRAMED } {
+            let scale = self.scale();
+            self.parts[Frame::scale(P)][..count].fill(scale);
+        }
     }
 
     fn answer(
@@ -184,7 +257,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         missing: &mut Vec<usize>,
     ) {
         let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
-        let Floats { isa, asked, .. } = self.fold;
+        let Floats { isa, asked, nans, exponent, .. } = self.fold;
         // Of two elements there is one error, which is the sum of errors.
         let one_error = if P == SUM && !M::PRODUCTS { 2.0 } else { 0.0 };
         let dtype = <O::Item as Element>::DTYPE;
@@ -193,19 +266,23 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         let mut lens = [0.0; TOGETHER];
         // Where a product underflowed its error is lost.
         let losing = M::PRODUCTS && dtype == DType::F64;
-        let least = (losing && !O::PAIRED).then_some(LEAST_SQUARES);
-        let lost = if losing && O::PAIRED { LOST } else { 0.0 };
+        let least = (losing && !O::PAIRED && asked.second()).then_some(LEAST_SQUARES);
+        let lost = if losing && O::PAIRED || exponent != 0 { LOST } else { 0.0 };
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
             let parts = some_of(&mut self.parts, place..place + to.len()).map(|part| &*part);
             let Pair { first, second } = &mut self.pair;
             let first = asked.first().then_some(first);
             let second = asked.second().then_some(second);
-            let measure = PhantomData::<M>;
+            let measure = PhantomData;
             lengths.fill(place, &mut lens[..to.len()]);
             let lens = &lens;
-            dispatch_accumulators(isa, Bounds { parts, lens, exact, lost, first, second, measure });
+            dispatch_accumulators(
+                isa,
+                Bounds::<O, M, P> { parts, lens, exact, lost, nans, first, second, measure },
+            );
             let pair = &self.pair;
-            dispatch_accumulators(isa, Finish { asked, lens, pair, least, place, to, missing });
+            let finish = Finish { asked, lens, pair, least, exponent, place, to, missing };
+            dispatch_accumulators(isa, finish);
         }
     }
 }
@@ -221,6 +298,29 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         assert!(!O::PAIRED);
         // SAFETY: as above.
         self.add_columns(place, [unsafe { table.of_elements() }; 2]);
+    }
+
+    fn wants_origins(&self) -> bool {
+        M::SHIFTED
+    }
+
+    fn neutral(&self, place: usize, to: &mut [u8]) {
+        if const { M::SHIFTED } {
+            let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
+            to.copy_from_slice(&self.firsts[place..][..to.len()]);
+        } else {
+            to.fill(0);
+        }
+    }
+
+    unsafe fn origins(&mut self, place: usize, table: Table<'_, ()>) {
+        // SAFETY: as above.
+        let table: Table<'_, O::Item> = unsafe { table.of_elements() };
+        if table.rows() == 1 {
+            self.set_origins(place, table.row(0).iter().copied());
+        } else {
+            self.set_origins(place, (0..table.rows()).map(|row| table.row(row)[0]));
+        }
     }
 
     unsafe fn row_pairs(&mut self, place: usize, tables: [Table<'_, ()>; 2]) {
@@ -270,7 +370,13 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
     unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
         assert!(!O::PAIRED);
         // SAFETY: the caller vouches for the elements, here and below.
-        self.add_rows(0, [Rows::Ragged(unsafe { rows.of_elements() }); 2]);
+        let rows: Ragged<'_, O::Item> = unsafe { rows.of_elements() };
+        if const { M::SHIFTED } {
+            let first = |row: usize| rows.row(row).first().copied();
+            let zero = <O::Item as bytemuck::Zeroable>::zeroed();
+            self.set_origins(0, (0..rows.rows()).map(|row| first(row).unwrap_or(zero)));
+        }
+        self.add_rows(0, [Rows::Ragged(rows); 2]);
     }
 
     unsafe fn take_pairs(&mut self, rows: [Ragged<'_, ()>; 2]) {
@@ -385,7 +491,7 @@ fn merge<M: Measure<P>, const P: usize>(to: &mut [Vec<f64>; P], others: &[Vec<f6
 
 /// The intervals that the sums of some outputs lie in: what is asked of them is then the
 /// same for all measures.
-struct Bounds<'a, 'b, M, const P: usize> {
+struct Bounds<'a, 'b, O, M, const P: usize> {
     /// At most [`TOGETHER`] outputs.
     parts: [&'a [f64]; P],
     lens: &'a [f64; TOGETHER],
@@ -393,18 +499,20 @@ struct Bounds<'a, 'b, M, const P: usize> {
     exact: f64,
     /// What may be lost of the first sum for each element, whatever the measure says.
     lost: f64,
+    /// Whether NaNs are answers.
+    nans: bool,
     /// The sums that are asked for.
     first: Option<&'b mut Intervals>,
     second: Option<&'b mut Intervals>,
-    measure: PhantomData<M>,
+    measure: PhantomData<(O, M)>,
 }
 
-impl<M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, M, P> {
+impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, O, M, P> {
     type Out = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Bounds { parts, lens, exact, lost, first, second, .. } = self;
+        let Bounds { parts, lens, exact, lost, nans, first, second, .. } = self;
         let count = parts[0].len().min(TOGETHER);
         let mut columns = parts;
         for p in 0..P {
@@ -414,15 +522,33 @@ impl<M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, M, P> {
             for i in 0..count {
                 let found = M::first(output(&columns, i), lens[i]);
                 let found = Interval { off: found.off + lens[i] * lost, ..found };
-                to.set(i, found, lens[i] <= exact);
+                let sure = (lens[i] <= exact) & found.high.is_finite();
+                let off = if sure { 0.0 } else { found.off };
+                let special = special::<O, M, P>(output(&columns, i), found);
+                to.set(i, Interval { off, ..found }.or_special(special, nans));
             }
         }
         if let Some(to) = second {
+            // Without a frame what is tiny has squares of 0.
+            let double = <O::Item as Element>::DTYPE == DType::F64;
+            let loses = M::PRODUCTS && double && !O::PAIRED && !M::FRAMED;
             for i in 0..count {
-                to.set(i, M::second(output(&columns, i), lens[i]), lens[i] <= exact);
+                let found = M::second(output(&columns, i), lens[i]);
+                let found = if loses && found.is_zero() { Interval::UNKNOWN } else { found };
+                let sure = (lens[i] <= exact) & found.high.is_finite();
+                let off = if sure { 0.0 } else { found.off };
+                let special = special::<O, M, P>(output(&columns, i), found);
+                to.set(i, Interval { off, ..found }.or_special(special, nans));
             }
         }
     }
+}
+
+/// Infinite or NaN if elements are; then it is their sum, or that of what is made of them. Finite
+/// floats shorter than f64, and their products, have no sums beyond f64.
+#[inline(always)]
+fn special<O: Operands, M: Measure<P>, const P: usize>(parts: [f64; P], sum: Interval) -> f64 {
+    if const { <O::Item as Element>::DTYPE.size() < 8 } { sum.high } else { M::special(parts) }
 }
 
 /// The parts of one output.
@@ -655,6 +781,20 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
         }
     }
 
+    /// The origin and the scale of an output, and the element that is the origin, in all lanes.
+    #[inline(always)]
+    unsafe fn frame<S: Simd>(&self, output: usize) -> [S::F; 3] {
+        let frame = if const { M::FRAMED } {
+            let [origin, scale] =
+                [Frame::origin(P), Frame::scale(P)].map(|p| self.parts[p][output]);
+            [origin, scale, origin / scale]
+        } else {
+            [0.0; 3]
+        };
+        // SAFETY: passed on from the caller.
+        frame.map(|x| unsafe { S::splat(x) })
+    }
+
     /// A row, and the second array's.
     #[inline(always)]
     fn items(&self, row: usize) -> [&'a [O::Item]; 2] {
@@ -721,8 +861,7 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
     }
 
     /// Adds as many rows as a vector has lanes, each to its lane of `acc`, none of more than
-    /// `most` elements. What lies behind a row is made zero: where it is infinite or NaN, the
-    /// sum is NaN, which is then not answered.
+    /// `most` elements. What lies behind a row adds nothing.
     #[inline(always)]
     unsafe fn side_by_side<S: Simd>(
         &self,
@@ -744,7 +883,9 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
                     let mask = MASK.as_ptr().add(4 * MOST_LANES - left);
                     let [p, q] = self.starts(first + lane).map(|start| start.wrapping_add(at));
                     let [a, b] = O::load::<S>(p, q);
-                    let (a, b) = (masked::<S>(a, mask), masked::<S>(b, mask.add(S::LANES)));
+                    let [.., neutral] = self.frame::<S>(first + lane);
+                    let a = masked::<S, M, P>(a, mask, neutral);
+                    let b = masked::<S, M, P>(b, mask.add(S::LANES), neutral);
                     (rows[0][0][lane], rows[0][1][lane]) = (a[0], a[1]);
                     (rows[1][0][lane], rows[1][1][lane]) = (b[0], b[1]);
                 }
@@ -767,12 +908,18 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
     #[inline(always)]
     unsafe fn row<S: Simd>(&self, row: usize, one: S::F) -> [S::F; P] {
         let (beyond, [p, q]) = (self.beyond(row), self.starts(row));
-        let [row, other] = self.items(row);
+        let ([row, other], output) = (self.items(row), row);
         let group = 2 * S::LANES;
         let whole = row.len() / group * group;
         // SAFETY: as in `run`.
         unsafe {
+            let [origin, scale, neutral] = self.frame::<S>(output);
             let mut acc = [[S::splat(0.0); P]; 2];
+            if const { M::FRAMED } {
+                for acc in &mut acc {
+                    [acc[Frame::origin(P)], acc[Frame::scale(P)]] = [origin, scale];
+                }
+            }
             for at in (0..whole).step_by(group) {
                 prefetch::ahead(&row[at..at + group]);
                 if O::PAIRED {
@@ -784,8 +931,7 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
             }
             let rest = row.len() - whole;
             if rest != 0 && (whole != 0 || rest + beyond >= group) {
-                // A whole group of which some elements count: the others are made zeros. If
-                // they are infinite or NaN, so is the sum, which is then not answered.
+                // A whole group of which some elements count.
                 let (from, mask) = if whole != 0 {
                     (row.len() - group, 2 * MOST_LANES - (group - rest))
                 } else {
@@ -793,12 +939,15 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
                 };
                 let mask = MASK.as_ptr().add(mask);
                 let [a, b] = O::load::<S>(p.wrapping_add(from), q.wrapping_add(from));
-                M::step::<S>(&mut acc[0], masked::<S>(a, mask), one);
-                M::step::<S>(&mut acc[1], masked::<S>(b, mask.add(S::LANES)), one);
+                M::step::<S>(&mut acc[0], masked::<S, M, P>(a, mask, neutral), one);
+                let mask = mask.add(S::LANES);
+                M::step::<S>(&mut acc[1], masked::<S, M, P>(b, mask, neutral), one);
             } else if rest != 0 {
                 let [a, b] = padded::<O, S>([&row[whole..], &other[whole..]]);
-                M::step::<S>(&mut acc[0], a, one);
-                M::step::<S>(&mut acc[1], b, one);
+                let mask = MASK.as_ptr().add(4 * MOST_LANES - rest);
+                M::step::<S>(&mut acc[0], masked::<S, M, P>(a, mask, neutral), one);
+                let mask = mask.add(S::LANES);
+                M::step::<S>(&mut acc[1], masked::<S, M, P>(b, mask, neutral), one);
             }
             let [mut total, others] = acc;
             M::join::<S>(&mut total, others, one);

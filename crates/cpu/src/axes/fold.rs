@@ -5,6 +5,7 @@
 //! it is called by: a program without segments has no loops over their rows.
 
 use super::lengths::Lengths;
+use super::{extremes, finish};
 use crate::ragged::Ragged;
 use crate::table::Table;
 use core::alloc::Layout;
@@ -18,6 +19,10 @@ pub(crate) trait Fold: Sync {
     /// rule.
     fn is_quick(&self, elements: usize) -> bool {
         let _ = elements;
+        false
+    }
+    /// Whether there are [elements](Cells::neutral) that change no answer.
+    fn has_neutral(&self) -> bool {
         false
     }
     /// Accumulators that have seen nothing.
@@ -46,6 +51,22 @@ pub(crate) trait Accumulators {
         to: &mut [u8],
         missing: &mut Vec<usize>,
     );
+    /// Says which operation is [answered](Self::answer) from now on, and whether that can be: what
+    /// one operation keeps may answer another, whose numbers are as wide.
+    fn ask(&mut self, question: Part) -> bool {
+        question == Part::Own
+    }
+}
+
+/// A part of what accumulators know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The answer to their own operation.
+    Own,
+    /// Of sums of floats.
+    Sums(finish::Asked),
+    /// Of extremes of floats.
+    Ends(extremes::Asked),
 }
 
 /// Accumulators for a block of outputs, whose elements are rows or columns of tables.
@@ -62,6 +83,22 @@ pub(crate) trait Cells: Accumulators + Any + Send {
     /// # Safety
     /// As for [`rows`](Self::rows).
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize);
+    /// Whether the first elements of outputs have to be told before all others.
+    fn wants_origins(&self) -> bool {
+        false
+    }
+    /// Tells the first elements of the outputs from `place` on: a row or a column of them.
+    ///
+    /// # Safety
+    /// As for [`rows`](Self::rows).
+    unsafe fn origins(&mut self, place: usize, table: Table<'_, ()>) {
+        let _ = (place, table);
+    }
+    /// Writes elements that change none of the outputs from `place` on, as many as `to` has room
+    /// for, if there [are](Fold::has_neutral) such.
+    fn neutral(&self, place: usize, to: &mut [u8]) {
+        let _ = (place, to);
+    }
     /// Adds a row of pairs to each output from `place` on, of an operation on two arrays. Both
     /// tables are equally large.
     ///

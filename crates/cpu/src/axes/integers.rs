@@ -34,6 +34,11 @@ impl<W: Word> Lanes for Totals<W> {
         *a += others.0;
     }
 
+    fn neutral(&self) -> Option<W> {
+        // Its word without the bias is 0.
+        Some(self.bias)
+    }
+
     fn few(&self) -> Option<FewAsked> {
         few_asked(self.asked)
     }
@@ -112,6 +117,10 @@ impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
         let (sum, beyond) = add::<UNSIGNED>(*a, others.0);
         *a = sum;
         *b |= beyond | others.1;
+    }
+
+    fn neutral(&self) -> Option<i64> {
+        Some(0)
     }
 
     fn few(&self) -> Option<FewAsked> {

@@ -2,7 +2,7 @@
 
 use super::few::{self, rows_of};
 use super::finish::{Pair, Request};
-use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
@@ -62,6 +62,14 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     fn is_settled(a: Self::A) -> bool {
         let _ = a;
         false
+    }
+    /// See [`Accumulators::ask`].
+    fn ask(&mut self, question: Part) -> bool {
+        question == Part::Own
+    }
+    /// An element that changes no answer, if there is one.
+    fn neutral(&self) -> Option<Self::Item> {
+        None
     }
     /// What the words of a few elements are turned to without a table of them, if they are.
     fn few(&self) -> Option<FewAsked> {
@@ -131,6 +139,10 @@ impl<L: Lanes> Fold for Laned<L> {
         elements <= few::MOST && self.lanes.few().is_some()
     }
 
+    fn has_neutral(&self) -> bool {
+        self.lanes.neutral().is_some()
+    }
+
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         Box::new(LanedCells::new(*self, outputs))
     }
@@ -160,6 +172,10 @@ impl<L: Lanes> LanedCells<L> {
 }
 
 impl<L: Lanes> Accumulators for LanedCells<L> {
+    fn ask(&mut self, question: Part) -> bool {
+        self.fold.lanes.ask(question)
+    }
+
     fn clear(&mut self, count: usize) {
         let (a, b, c) = L::START;
         self.a[..count].fill(a);
@@ -193,6 +209,12 @@ impl<L: Lanes> Cells for LanedCells<L> {
         // SAFETY: the caller vouches for the elements.
         let table = unsafe { table.of_elements() };
         dispatch_accumulators(self.fold.isa, Columns { table, cells: self, place, at });
+    }
+
+    fn neutral(&self, _: usize, to: &mut [u8]) {
+        if let Some(neutral) = self.fold.lanes.neutral() {
+            bytemuck::cast_slice_mut(to).fill(neutral);
+        }
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {

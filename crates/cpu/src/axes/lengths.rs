@@ -8,6 +8,8 @@ pub(crate) enum Lengths<'a> {
     Same(u64),
     /// From the accumulators' first place on.
     Each(&'a [Span]),
+    /// The same, without their elements.
+    Counts(&'a [u64]),
 }
 
 impl Lengths<'_> {
@@ -17,6 +19,7 @@ impl Lengths<'_> {
         match self {
             Lengths::Same(len) => len,
             Lengths::Each(spans) => spans[place].len as u64,
+            Lengths::Counts(counts) => counts[place],
         }
     }
 
@@ -29,6 +32,11 @@ impl Lengths<'_> {
             Lengths::Each(spans) => {
                 for (to, span) in to.iter_mut().zip(&spans[place..]) {
                     *to = span.len as f64;
+                }
+            }
+            Lengths::Counts(counts) => {
+                for (to, &count) in to.iter_mut().zip(&counts[place..]) {
+                    *to = count as f64;
                 }
             }
         }

@@ -20,11 +20,23 @@
 //! floats are exact.
 
 use super::round::{Interval, two_sum};
+use crate::exact::power_of_two;
 use crate::simd::Simd;
 
 /// Parts of a sum, and of one with the errors of its errors.
 pub(super) const SUM: usize = 3;
 const FINE: usize = 4;
+
+/// What f64 are multiplied by so that their sum overflows only where one of them is infinite or
+/// NaN: there are fewer than 2^64 of them.
+const SMALLER: f64 = power_of_two(-100);
+
+/// Adds what tells infinite and NaN elements from sums that overflow.
+#[inline(always)]
+unsafe fn add_special<S: Simd>(special: &mut S::F, x: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe { *special = S::add(*special, S::mul(x, S::splat(SMALLER))) }
+}
 
 /// Sums of squares above this have lost nothing that matters: what underflows is below
 /// `2^-1074` a term, and there are fewer than `2^64` terms.
@@ -33,6 +45,23 @@ pub(super) const LEAST_SQUARES: f64 = 1e-200;
 /// What underflows of a product of two f64 and of its error, at most: each is rounded to a
 /// multiple of 2^-1074.
 pub(super) const LOST: f64 = 2e-323;
+
+/// What elements are brought to before they are squared, so that squares neither overflow nor
+/// underflow, nor cancel where the variance is far smaller than the mean: they are multiplied by a
+/// power of two, and the output's first element, multiplied likewise, is subtracted. The last two
+/// parts of an output are its origin, which is 0 if there is none, and its scale.
+pub(super) struct Frame;
+
+impl Frame {
+    /// Of `P` parts, the origin.
+    pub(super) const fn origin(parts: usize) -> usize {
+        parts - 2
+    }
+    /// The scale.
+    pub(super) const fn scale(parts: usize) -> usize {
+        parts - 1
+    }
+}
 
 /// What is summed: an accumulator of `P` parts takes elements, or pairs of them.
 pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
@@ -49,6 +78,17 @@ pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
     unsafe fn join<S: Simd>(acc: &mut [S::F; P], others: [S::F; P], one: S::F);
     /// The same for one lane.
     fn merged(parts: [f64; P], others: [f64; P]) -> [f64; P];
+    /// Whether the last two parts of an output are no sums, but its [`Frame`].
+    const FRAMED: bool = false;
+    /// Whether the frame has an origin.
+    const SHIFTED: bool = false;
+    /// NaN or infinite if elements are, and then what their sum or that of their magnitudes is;
+    /// finite where they are finite, or where there is no telling. It is for f64: sums of shorter
+    /// floats do not overflow, so that they are that themselves.
+    fn special(parts: [f64; P]) -> f64 {
+        let _ = parts;
+        0.0
+    }
     /// The sum of `len` elements.
     fn first(parts: [f64; P], len: f64) -> Interval;
     /// That of their magnitudes or of their squares, whichever it is.
@@ -102,7 +142,9 @@ unsafe fn add_fine<S: Simd>([s, e, l, b]: [&mut S::F; FINE], x: S::F, one: S::F)
     }
 }
 
-/// Parts that are a sum with the errors of its errors.
+/// Parts that are a sum with the errors of its errors, and one that tells [special] elements.
+///
+/// [special]: Measure::special
 #[inline(always)]
 unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
     // SAFETY: passed on from the caller.
@@ -113,6 +155,7 @@ unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F;
         l = S::add(S::add(l, rest), others[2]);
         b = S::add(S::add(b, S::abs(rest)), others[3]);
         (acc[0], acc[1], acc[2], acc[3]) = (s, errors, l, b);
+        acc[4] = S::add(acc[4], others[4]);
     }
 }
 
@@ -127,13 +170,14 @@ fn merged_fine<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
     merged[1] = e;
     merged[2] = parts[2] + rest + more + others[2];
     merged[3] = parts[3] + rest.abs() + more.abs() + others[3];
+    merged[4] = parts[4] + others[4];
     merged
 }
 
 /// The interval of a sum with the errors of its errors, of which there are as many as
 /// [`interval`] says of errors.
 #[inline(always)]
-fn fine([s, e, l, b]: [f64; FINE], len: f64) -> Interval {
+fn fine([s, e, l, b, _]: [f64; FINE + 1], len: f64) -> Interval {
     let rest = Interval::of_sum(s, e + l, (len + 8.0) * 32.0, b);
     let off = if b == 0.0 { 0.0 } else { rest.off + (e.abs() + l.abs()) * f64::EPSILON };
     Interval { off, ..rest }
@@ -144,7 +188,7 @@ fn fine([s, e, l, b]: [f64; FINE], len: f64) -> Interval {
 unsafe fn join_sums<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
     // SAFETY: passed on from the caller.
     unsafe {
-        for p in (0..P).step_by(SUM) {
+        for p in (0..P / SUM * SUM).step_by(SUM) {
             let [mut s, mut e, mut a] = [acc[p], acc[p + 1], acc[p + 2]];
             add::<S>(&mut s, &mut e, &mut a, others[p], one);
             e = S::add(e, others[p + 1]);
@@ -157,7 +201,7 @@ unsafe fn join_sums<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F;
 /// The same for one lane.
 #[inline(always)]
 fn merged_sums<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    for p in (0..P).step_by(SUM) {
+    for p in (0..P / SUM * SUM).step_by(SUM) {
         let sum = |parts: &[f64; P]| [parts[p], parts[p + 1], parts[p + 2]];
         let [s, e, a] = add_one(sum(&parts), sum(&others));
         (parts[p], parts[p + 1], parts[p + 2]) = (s, e, a);
@@ -185,7 +229,8 @@ macro_rules! measure {
         $name:ident $(<const $split:ident>)?: $parts:literal, $products:literal,
         $join:ident, $merged:ident,
         |$S:ident, $acc:pat, $pair:pat, $one:ident| $step:expr,
-        |$p:ident, $len:ident| $first:expr, $second:expr;
+        |$p:ident, $len:ident| $first:expr, $second:expr
+        $(, special $special:literal)? $(, framed $shifted:literal)?;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -207,6 +252,14 @@ macro_rules! measure {
             fn merged(parts: [f64; $parts], others: [f64; $parts]) -> [f64; $parts] {
                 $merged(parts, others)
             }
+            $(#[inline(always)]
+            fn special(parts: [f64; $parts]) -> f64 {
+                parts[$special]
+            })?
+            $(
+                const FRAMED: bool = true;
+                const SHIFTED: bool = $shifted;
+            )?
             #[inline(always)]
             fn first($p: [f64; $parts], $len: f64) -> Interval {
                 $first
@@ -264,24 +317,57 @@ measure! {
         |S, [s, e, a], [x, _], one| add::<S>(s, e, a, S::abs(x), one),
         |p, len| interval(p, len), interval(p, len);
     /// The elements, with the errors of their errors.
-    FinePlain: 4, false, join_fine, merged_fine,
-        |S, [s, e, l, b], [x, _], one| add_fine::<S>([s, e, l, b], x, one),
-        |p, len| fine(p, len), fine(p, len);
+    FinePlain: 5, false, join_fine, merged_fine,
+        |S, [s, e, l, b, special], [x, _], one| {
+            add_fine::<S>([s, e, l, b], x, one);
+            add_special::<S>(special, x);
+        },
+        |p, len| fine(p, len), fine(p, len), special 4;
     /// Their absolute values likewise.
-    FineAbsolute: 4, false, join_fine, merged_fine,
-        |S, [s, e, l, b], [x, _], one| add_fine::<S>([s, e, l, b], S::abs(x), one),
-        |p, len| fine(p, len), fine(p, len);
+    FineAbsolute: 5, false, join_fine, merged_fine,
+        |S, [s, e, l, b, special], [x, _], one| {
+            let x = S::abs(x);
+            add_fine::<S>([s, e, l, b], x, one);
+            add_special::<S>(special, x);
+        },
+        |p, len| fine(p, len), fine(p, len), special 4;
     /// The products; `SPLIT` if these have more than 53 bits.
     Products<const SPLIT>: 3, true, join_sums, merged_sums,
         |S, [s, e, a], pair, one| add_product::<S, SPLIT>([s, e, a], pair, one),
         |p, len| interval(p, len), interval(p, len);
-    /// The elements, and their squares; `SPLIT` if these have more than 53 bits.
-    Both<const SPLIT>: 6, true, join_sums, merged_sums,
+    /// f64, and their squares.
+    Both: 6, true, join_sums, merged_sums,
         |S, [s, e, a, t, f, b], [x, y], one| {
             add::<S>(s, e, a, x, one);
-            add_product::<S, SPLIT>([t, f, b], [x, y], one);
+            add_product::<S, true>([t, f, b], [x, y], one);
         },
         |p, len| interval([p[0], p[1], p[2]], len), interval([p[3], p[4], p[5]], len);
+    /// What elements are more than the origin, in the [`Frame`], and the squares of that.
+    Shifted: 10, true, join_shifted, merged_shifted,
+        |S, acc, [x, _], one| add_shifted::<S>(acc, x, one),
+        |p, len| interval([p[0], p[1], p[2]], len), shifted(p, len), special 6, framed true;
+    /// The same of floats shorter than f64 in plain sums, where all differences are exact.
+    RoughShifted: 5, true, join_rough_shifted, merged_rough_shifted,
+        |S, [s, t, odd, origin, _], [x, _], _one| {
+            let d = S::sub(x, *origin);
+            // Of the larger one and the difference another difference is exact (Dekker 1971).
+            *odd = S::or_xor(*odd, S::add(d, *origin), x);
+            *odd = S::or_xor(*odd, S::sub(x, d), *origin);
+            *s = S::add(*s, d);
+            *t = S::add(*t, S::mul(d, d));
+        },
+        |p, len| rough(p[0], (len * p[1]).sqrt() * 1.01, len).only_if(p[2] == 0.0),
+        rough(p[1], p[1], len).only_if(p[2] == 0.0), framed true;
+    /// The squares of f64 in the [`Frame`], with their errors.
+    FramedSquares: 7, true, join_framed, merged_framed,
+        |S, [t, f, b, special, any, _, scale], [x, _], one| {
+            let y = S::mul(x, *scale);
+            add_product::<S, true>([t, f, b], [y, y], one);
+            add_special::<S>(special, S::abs(x));
+            *any = S::or(*any, x);
+        },
+        |p, len| framed([p[0], p[1], p[2]], p[4] == 0.0, len), framed([p[0], p[1], p[2]], p[4] == 0.0, len),
+        special 3, framed false;
     /// The elements in a plain sum, and their magnitudes. Plain sums are for types of at
     /// most 24 bits: they are off by too little to matter for most outputs, and those
     /// that lie too close to the middle between two numbers are summed again.
@@ -365,4 +451,137 @@ impl Measure<2> for Squares {
         // Each step is doubled, and the last factor as well.
         Interval::of_sum(s, e, (len + 8.0) * 2.0, (len + 8.0) * f64::EPSILON * s)
     }
+}
+
+#[inline(always)]
+unsafe fn join_rough_shifted<S: Simd, const P: usize>(
+    acc: &mut [S::F; P],
+    others: [S::F; P],
+    _: S::F,
+) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        (acc[0], acc[1]) = (S::add(acc[0], others[0]), S::add(acc[1], others[1]));
+        acc[2] = S::or(acc[2], others[2]);
+    }
+}
+
+#[inline(always)]
+fn merged_rough_shifted<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    parts[0] += others[0];
+    parts[1] += others[1];
+    parts[2] = f64::from_bits(parts[2].to_bits() | others[2].to_bits());
+    parts
+}
+
+/// Parts of [`Shifted`] that are added, and of [`FramedSquares`].
+const ADDED: usize = 6;
+const ADDED_SQUARES: usize = 3;
+
+/// Adds what an element is more than the origin, and the square of that.
+///
+/// With `d + r` the difference exactly, the square is `d^2 + 2 d r + r^2`. The error of `d^2` is a
+/// fused operation's; `2 d r` is rounded once, by less than what errors are assumed to be; `r^2` is
+/// at most `2^-106 d^2`, which [`framed`] adds to what is not known.
+#[inline(always)]
+unsafe fn add_shifted<S: Simd>(acc: &mut [S::F; 10], x: S::F, one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let [s, e, a, t, f, b, special, any, origin, scale] = acc;
+        let y = S::mul(x, *scale);
+        let d = S::sub(y, *origin);
+        let z = S::sub(d, y);
+        let r = S::sub(S::sub(y, S::sub(d, z)), S::add(*origin, z));
+        add::<S>(s, e, a, d, one);
+        *e = S::add(*e, r);
+        *a = S::add(*a, S::abs(r));
+        add_product::<S, true>([t, f, b], [d, d], one);
+        let cross = S::mul(S::add(d, d), r);
+        *f = S::add(*f, cross);
+        *b = S::add(*b, S::abs(cross));
+        add_special::<S>(special, x);
+        *any = S::or(*any, d);
+    }
+}
+
+/// The interval of a sum of squares in a frame. `none` says that all of them are 0: the squares of
+/// what is tiny are as well.
+///
+/// A scaled element may be off by 2^-1074, and its square by as much again. Sums above
+/// [`LEAST_SQUARES`], and no others are answered, have fewer than 2^64 terms, so that this is below
+/// 2^-300 of them.
+#[inline(always)]
+fn framed([t, f, b]: [f64; SUM], none: bool, len: f64) -> Interval {
+    let found = interval([t, f, b], len);
+    let off = if none {
+        0.0
+    } else if t == 0.0 {
+        f64::INFINITY
+    } else {
+        found.off + t * SMALLER
+    };
+    Interval { off, ..found }
+}
+
+#[inline(always)]
+fn shifted(p: [f64; 10], len: f64) -> Interval {
+    // What is made smaller may become 0, or equal.
+    framed([p[3], p[4], p[5]], p[7] == 0.0 && p[Frame::scale(10)] >= 1.0, len)
+}
+
+/// Sums with their errors, and behind these what tells special elements, and any; then the frame,
+/// which is the same of both.
+#[inline(always)]
+unsafe fn join_framed_parts<S: Simd, const P: usize, const N: usize>(
+    acc: &mut [S::F; P],
+    others: [S::F; P],
+    one: S::F,
+) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let (mut sums, mut more) = ([acc[0]; N], [acc[0]; N]);
+        sums.copy_from_slice(&acc[..N]);
+        more.copy_from_slice(&others[..N]);
+        join_sums::<S, N>(&mut sums, more, one);
+        acc[..N].copy_from_slice(&sums);
+        acc[N] = S::add(acc[N], others[N]);
+        acc[N + 1] = S::or(acc[N + 1], others[N + 1]);
+    }
+}
+
+/// The same for one lane.
+#[inline(always)]
+fn merged_framed_parts<const P: usize, const N: usize>(
+    mut parts: [f64; P],
+    others: [f64; P],
+) -> [f64; P] {
+    let (mut sums, mut more) = ([0.0; N], [0.0; N]);
+    sums.copy_from_slice(&parts[..N]);
+    more.copy_from_slice(&others[..N]);
+    parts[..N].copy_from_slice(&merged_sums(sums, more));
+    parts[N] += others[N];
+    parts[N + 1] = f64::from_bits(parts[N + 1].to_bits() | others[N + 1].to_bits());
+    parts
+}
+
+#[inline(always)]
+unsafe fn join_shifted<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe { join_framed_parts::<S, P, ADDED>(acc, others, one) }
+}
+
+#[inline(always)]
+fn merged_shifted<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    merged_framed_parts::<P, ADDED>(parts, others)
+}
+
+#[inline(always)]
+unsafe fn join_framed<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe { join_framed_parts::<S, P, ADDED_SQUARES>(acc, others, one) }
+}
+
+#[inline(always)]
+fn merged_framed<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    merged_framed_parts::<P, ADDED_SQUARES>(parts, others)
 }

@@ -22,6 +22,7 @@ mod lanes;
 mod lengths;
 mod measures;
 mod places;
+mod prepare;
 mod products;
 mod ranged;
 mod round;
@@ -35,81 +36,228 @@ mod walk;
 mod words;
 
 pub(crate) use choice::{Choice, Chosen, LONG, most_alone, position};
-pub(crate) use fold::{OfSegments, RaggedCells, RaggedFold};
+pub(crate) use fold::{OfSegments, RaggedCells};
 pub(crate) use lengths::Lengths;
 pub(crate) use states::Spread;
 
 use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::walks;
-use fold::OfTables;
-use run::{Folds, Run};
+use core::alloc::Layout;
+use fold::{Fold, OfTables, Part};
+use prepare::Preparation;
+use run::{Asked, Run};
 use walk::{Form, Walk};
 use warpfold_core::op::{Numbers, Rules};
-use warpfold_core::{Op, Result};
+use warpfold_core::{DType, NanPolicy, Op, Result, Scalar, with_element};
 use warpfold_threads::Threads;
 
 /// A question of every output of a plan over one array, or over two for `dot`.
 #[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
     pub(crate) plan: &'a Plan<'a>,
-    pub(crate) op: Op,
+    pub(crate) ops: &'a [Op],
     pub(crate) rules: &'a Rules,
     pub(crate) isa: Isa,
     pub(crate) threads: Threads,
-    /// Answers one output, by its index, in the general way.
-    pub(crate) otherwise: &'a (dyn Fn(usize) -> Result<u64> + Sync),
+    /// Whether the second array has a byte for each element of the first, which is 0 where that does
+    /// not count.
+    pub(crate) marked: bool,
+    /// The bits of an element that takes part in each output.
+    pub(crate) initial: Option<u64>,
+    /// Answers an operation, by its place, for one output, by its index, in the general way.
+    pub(crate) otherwise: &'a (dyn Fn(usize, usize) -> Result<u64> + Sync),
+}
+
+/// The accumulators of an operation.
+struct Column {
+    /// The operation's place.
+    place: usize,
+    stages: Vec<Box<dyn Fold>>,
+    /// Whether the reduced axes are walked in the order of their indices.
+    indexed: bool,
+    /// Whether elements are brought to f64 before the accumulators see them, and whether NaNs are
+    /// left out.
+    widens: bool,
+    omits: bool,
+}
+
+impl Column {
+    /// Columns with the same one share a walk.
+    fn walk(&self) -> [bool; 3] {
+        [self.indexed, self.widens, self.omits]
+    }
 }
 
 impl Question<'_> {
-    /// The answers; `None` if the general path has to give all of them.
+    /// The answers to each operation; `None` if the general path has to give all of them.
     ///
     /// # Errors
     /// Those of `otherwise`.
-    pub(crate) fn numbers(&self) -> Result<Option<Numbers>> {
-        let Question { plan, op, rules, isa, threads, otherwise } = *self;
-        let (len, outputs) = (plan.len(), plan.outputs());
-        if len == 0 || outputs == 0 {
-            return Ok(None);
+    pub(crate) fn numbers(&self) -> Result<Vec<Option<Numbers>>> {
+        let Question { plan, ops, .. } = *self;
+        let mut numbers: Vec<Option<Numbers>> = ops.iter().map(|_| None).collect();
+        if plan.len() == 0 || plan.outputs() == 0 {
+            return Ok(numbers);
         }
-        let dtype = plan.dtype();
-        let choice = Choice { of: OfTables, dtype, op, rules, isa, most: len, usual: len };
-        let Some(Chosen { fold, again, indexed }) = choice.chosen() else { return Ok(None) };
+        let columns = (0..ops.len()).filter_map(|place| self.column(place));
+        let mut columns: Vec<Column> = columns.collect();
+        // Those that walk alike share a walk.
+        columns.sort_by_key(Column::walk);
+        for columns in columns.chunk_by(|a, b| a.walk() == b.walk()) {
+            let Some(found) = self.walked(columns)? else { continue };
+            for (column, found) in columns.iter().zip(found) {
+                numbers[column.place] = Some(found);
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// The accumulators of an operation, if it has some.
+    fn column(&self, place: usize) -> Option<Column> {
+        let Question { plan, ops, rules, isa, .. } = *self;
+        let (op, dtype, len) = (ops[place], plan.dtype(), plan.len());
+        let omits = dtype.is_float() && rules.nan == NanPolicy::Omit && may_omit(op);
+        let mut seen = if omits { rules.nan(NanPolicy::Propagate) } else { *rules };
+        // Floats are f64, and so are their answers.
+        let widens = rules.out == Some(DType::F64)
+            && matches!(dtype, DType::F16 | DType::BF16 | DType::F32)
+            && may_omit(op);
+        let mut dtype = dtype;
+        if widens || rules.out == Some(op.answer_type(dtype)) {
+            seen.out = None;
+        }
+        if widens {
+            dtype = DType::F64;
+        }
+        let most = len + usize::from(self.initial.is_some());
+        let choice = Choice { of: OfTables, dtype, op, rules: &seen, isa, most, usual: len };
+        let Chosen { mut stages, indexed } = choice.chosen()?;
+        if (omits || self.marked) && !stages.iter().all(|fold| fold.has_neutral()) {
+            return None;
+        }
+        if plan.outputs() == 1 && len > LONG {
+            // A single output that is not found is worth its state.
+            stages.truncate(1);
+        }
+        Some(Column { place, stages, indexed, widens, omits })
+    }
+
+    /// Another of the operations that knows the answers of one, and which part of it these are.
+    fn known(&self, columns: &[Column], one: &Column) -> Option<(usize, Part)> {
+        if !self.plan.dtype().is_float() {
+            return None;
+        }
+        let op = |column: &Column| self.ops[column.place];
+        let deviation = |op: Op| matches!(op, Op::Var | Op::Std);
+        let end = |op: Op| matches!(op, Op::Min | Op::Max | Op::NormInf);
+        let first = |is: &dyn Fn(Op) -> bool| columns.iter().position(|column| is(op(column)));
+        let (leader, part) = match op(one) {
+            Op::Sum => (first(&deviation)?, Part::Sums(finish::Asked::Sum)),
+            Op::Mean => (first(&deviation)?, Part::Sums(finish::Asked::Mean)),
+            Op::Var | Op::Std => {
+                let (ddof, root) = (self.rules.ddof, op(one) == Op::Std);
+                (first(&deviation)?, Part::Sums(finish::Asked::Variance { ddof, root }))
+            }
+            Op::Min => (first(&end)?, Part::Ends(extremes::Asked::Min)),
+            Op::Max => (first(&end)?, Part::Ends(extremes::Asked::Max)),
+            Op::NormInf => (first(&end)?, Part::Ends(extremes::Asked::Magnitude)),
+            _ => return None,
+        };
+        // Nobody follows who leads, nor under omission those whose neutral element is another.
+        let leads = columns[leader].place == one.place;
+        let alone = leads || one.omits && end(op(one));
+        (!alone).then_some((leader, part))
+    }
+
+    /// The answers to operations that walk alike; `None` if the elements are not aligned.
+    fn walked(&self, columns: &[Column]) -> Result<Option<Vec<Numbers>>> {
+        let Question { plan, ops, isa, threads, otherwise, .. } = *self;
+        let Some(first) = columns.first() else { return Ok(None) };
         let in_order;
-        let traversal = if indexed {
+        let traversal = if first.indexed {
             // Positions are indices: the reduced axes are walked in their own order.
             in_order = plan.in_index_order();
             &in_order
         } else {
             plan.plain()
         };
-        // A single output that is not found is worth its state.
-        let again = again.filter(|_| outputs > 1 || len <= LONG);
-        let item = fold.item();
+        let item = match first.widens {
+            false => first.stages[0].item(),
+            true => with_element!(plan.dtype(), T => Layout::new::<T>()),
+        };
         let reduced: Vec<(usize, [isize; 2])> =
             traversal.dims.iter().map(|d| (d.len, d.strides)).collect();
-        let arrays = self.op.arity();
         let origins = [0, 1]
             .map(|i| plan.origins().nth(i).map(|o| o.wrapping_byte_offset(traversal.offsets[i])));
         let aligned = |bytes: usize| bytes.is_multiple_of(item.align());
-        let strides = plan.kept().iter().chain(&reduced).flat_map(|(_, strides)| strides);
-        if !origins.iter().flatten().all(|origin| aligned(origin.addr()))
+        // Marks are bytes.
+        let arrays = if self.marked { 1 } else { 2 };
+        let strides =
+            plan.kept().iter().chain(&reduced).flat_map(|(_, strides)| &strides[..arrays]);
+        if !origins[..arrays].iter().flatten().all(|origin| aligned(origin.addr()))
             || !strides.map(|stride| stride.unsigned_abs()).all(aligned)
         {
             return Ok(None);
         }
-        let walk = Walk::new(plan.kept(), &reduced, item.size(), arrays);
+        let marks = self.marked.then(Layout::new::<u8>);
+        let second = plan.origins().nth(1).map(|_| marks.unwrap_or(item));
+        let walk = Walk::new(plan.kept(), &reduced, item.size(), second.map(|item| item.size()));
         walks::note(match (walk.form, walk.copied == [false; 2]) {
             (Form::Rows, true) => walks::Walk::Rows,
             (Form::Columns, true) => walks::Walk::Columns,
             (Form::Rows, false) => walks::Walk::CopiedRows,
             (Form::Columns, false) => walks::Walk::CopiedColumns,
         });
-        let mut numbers = Numbers::zeros(op.answer_type(dtype), outputs);
         // SAFETY: the plan's elements, which may be read; the kept axes and the walk over
         // the reduced ones lead to no others.
-        let run = unsafe { Run::new(walk, origins, item, plan.has_readable_gaps(), threads) };
-        run.answers(Folds { fold: &*fold, again: again.as_deref(), otherwise }, &mut numbers)?;
+        let items = [item, second.unwrap_or(item)];
+        let gaps = plan.has_readable_gaps();
+        // SAFETY: as above.
+        let mut run = unsafe { Run::new(walk, origins, items, gaps, threads) };
+        let from = plan.dtype();
+        let Column { widens, omits, .. } = *first;
+        if widens || omits || self.marked {
+            run = run.prepared(Preparation { isa, from, widens, omits });
+        }
+        let initial = self.initial.map(|bits| Scalar::from_bits(from, bits));
+        if let Some(initial) = initial.filter(|x| !(omits && x.to_f64().is_nan())) {
+            let wide = initial.to_f64().to_bits();
+            run = if widens {
+                run.with_initial(wide, DType::F64)
+            } else {
+                run.with_initial(initial.to_bits(), from)
+            };
+        }
+        let answer_type = |column: &Column| match column.widens {
+            true => DType::F64,
+            false => ops[column.place].answer_type(plan.dtype()),
+        };
+        let mut numbers: Vec<Numbers> = columns
+            .iter()
+            .map(|column| Numbers::zeros(answer_type(column), plan.outputs()))
+            .collect();
+        let others: Vec<_> = columns
+            .iter()
+            .map(|column| move |output: usize| otherwise(column.place, output))
+            .collect();
+        let asked: Vec<Asked<'_>> = columns
+            .iter()
+            .zip(&others)
+            .map(|(column, otherwise)| Asked {
+                stages: &column.stages,
+                otherwise,
+                of_some: matches!(ops[column.place], Op::Min | Op::Max),
+                known: self.known(columns, column),
+            })
+            .collect();
+        run.answers(&asked, &mut numbers)?;
         Ok(Some(numbers))
     }
+}
+
+/// Whether there is an element that changes no answer of the operation: it takes the place of NaNs.
+fn may_omit(op: Op) -> bool {
+    use Op::{Max, Mean, Min, Norm1, Norm2, NormInf, Std, Sum, SumSq, Var};
+    matches!(op, Sum | Mean | Var | Std | Norm1 | Norm2 | SumSq | Min | Max | NormInf)
 }

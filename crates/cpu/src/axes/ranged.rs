@@ -45,6 +45,8 @@ static MASK: [u32; 2 * MOST_WORDS] = {
 pub(super) struct Ranged<const MAGNITUDES: bool> {
     pub(super) isa: Isa,
     pub(super) asked: Asked,
+    /// Whether NaNs are answers.
+    pub(super) nans: bool,
 }
 
 impl<const MAGNITUDES: bool> Fold for Ranged<MAGNITUDES> {
@@ -54,6 +56,10 @@ impl<const MAGNITUDES: bool> Fold for Ranged<MAGNITUDES> {
 
     fn is_quick(&self, elements: usize) -> bool {
         elements <= few::MOST
+    }
+
+    fn has_neutral(&self) -> bool {
+        true
     }
 
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
@@ -112,32 +118,36 @@ impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
         missing: &mut Vec<usize>,
     ) {
         let to: &mut [f32] = bytemuck::cast_slice_mut(to);
-        let Ranged { isa, asked } = self.fold;
+        let Ranged { isa, asked, nans } = self.fold;
         let mut lens = [0.0; TOGETHER];
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
             let pair = &mut self.pair;
             let into = if asked.first() { &mut pair.first } else { &mut pair.second };
             let some = place..place + to.len();
             let mut rooms = [few::room(lengths.at(place)); TOGETHER];
-            if let Lengths::Each(_) = lengths {
+            if !matches!(lengths, Lengths::Same(_)) {
                 for (room, at) in rooms.iter_mut().zip(some.clone()) {
                     *room = few::room(lengths.at(at));
                 }
             }
             let (least, most) = (&self.least[some.clone()], &self.most[some.clone()]);
             let (sums, rooms) = (&self.sums[some], &rooms);
-            dispatch_accumulators(isa, Certain { sums, least, most, rooms, into });
+            dispatch_accumulators(isa, Certain { sums, least, most, rooms, nans, into });
             lengths.fill(place, &mut lens[..to.len()]);
             let (lens, pair) = (&lens, &*pair);
             dispatch_accumulators(
                 isa,
-                Finish { asked, lens, pair, least: None, place, to, missing },
+                Finish { asked, lens, pair, least: None, exponent: 0, place, to, missing },
             );
         }
     }
 }
 
 impl<const MAGNITUDES: bool> Cells for RangedCells<MAGNITUDES> {
+    fn neutral(&self, _: usize, to: &mut [u8]) {
+        to.fill(0);
+    }
+
     unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
         // SAFETY: the caller vouches for the elements, here and below.
         self.add_rows(place, Rows::Table(unsafe { table.of_elements() }));
@@ -152,7 +162,7 @@ impl<const MAGNITUDES: bool> Cells for RangedCells<MAGNITUDES> {
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
-        let Ranged { isa, asked } = self.fold;
+        let Ranged { isa, asked, .. } = self.fold;
         let to: &mut [f32] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
         let rows = unsafe { Few::<Alone<f32>>::new(tables, to.len()) };
@@ -183,6 +193,7 @@ struct Certain<'a, 'b> {
     least: &'a [u32],
     most: &'a [u32],
     rooms: &'a [i32; TOGETHER],
+    nans: bool,
     into: &'b mut Intervals,
 }
 
@@ -191,13 +202,14 @@ impl Kernel for Certain<'_, '_> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Certain { sums, least, most, rooms, into } = self;
+        let Certain { sums, least, most, rooms, nans, into } = self;
         let count = sums.len().min(TOGETHER);
         let (least, most) = (&least[..count], &most[..count]);
         for i in 0..count {
             let exact = few::is_within(least[i], most[i], rooms[i]);
-            let (high, off) = if exact { (sums[i], 0.0) } else { (0.0, f64::INFINITY) };
-            into.set(i, Interval { high, low: 0.0, off }, false);
+            let off = if exact { 0.0 } else { f64::INFINITY };
+            let found = Interval { high: sums[i], low: 0.0, off };
+            into.set(i, found.or_special(sums[i], nans));
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Numbers known to lie in a small interval, and what they round to.
 
+use crate::exact::power_of_two;
 use crate::exact::side_by_side::rounded_to_f32;
 use warpfold_core::Element;
 use warpfold_core::element::{bf16, f16};
+use warpfold_core::exact::FloatFormat;
 
 /// A number within `high + low` plus or minus `off`.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,64 @@ impl Interval {
 
     /// Nothing is known of the number.
     pub(super) const UNKNOWN: Interval = Interval { high: 0.0, low: 0.0, off: f64::INFINITY };
+
+    /// A number that is infinite or NaN, and certainly so.
+    #[inline(always)]
+    pub(super) fn of_special(number: f64) -> Interval {
+        Interval { high: number, low: 0.0, off: 0.0 }
+    }
+
+    /// The number, if it is infinite or NaN and certainly so.
+    #[inline(always)]
+    pub(super) fn special(self) -> Option<f64> {
+        (self.off == 0.0 && !self.high.is_finite()).then_some(self.high)
+    }
+
+    /// The number, or nothing of it.
+    #[inline(always)]
+    pub(super) fn only_if(self, known: bool) -> Interval {
+        Interval { off: if known { self.off } else { f64::INFINITY }, ..self }
+    }
+
+    /// What elements that are infinite or NaN make of the number, if `special` is that; NaNs only
+    /// where they are answers.
+    #[inline(always)]
+    pub(super) fn or_special(self, special: f64, nans: bool) -> Interval {
+        if special.is_finite() {
+            self
+        } else if nans | !special.is_nan() {
+            Interval::of_special(special)
+        } else {
+            Interval::UNKNOWN
+        }
+    }
+
+    /// Whether it is 0.
+    #[inline(always)]
+    pub(super) fn is_zero(self) -> bool {
+        (self.high == 0.0) & (self.low == 0.0) & (self.off == 0.0)
+    }
+
+    /// The number times `2^exponent`, of at most 2000 either way, and whether that could be had.
+    #[inline(always)]
+    pub(super) fn times_power(self, exponent: i32) -> (Interval, bool) {
+        let half = exponent / 2;
+        let (one, two) = (power_of_two(half), power_of_two(exponent - half));
+        let Interval { high, low, off } = self;
+        let times = |x: f64| x * one * two;
+        let found = Interval { high: times(high), low: times(low), off: times(off) };
+        // What is rounded to infinity is far beyond it, or left to others.
+        let least = self.high.abs() - (self.low.abs() + self.off);
+        if times(least) == f64::INFINITY {
+            return (Interval::of_special(f64::INFINITY.copysign(high)), true);
+        }
+        // What is rounded to zero is below a quarter of the least subnormal number.
+        let most = (high.abs() + low.abs() + off) * 4.0;
+        if exponent < 0 && times(most) == 0.0 {
+            return (Interval { high: 0.0, low: 0.0, off: 0.0 }, high >= 0.0);
+        }
+        (found, self.is_zero() | ((found.high.abs() > LEAST) & found.high.is_finite()))
+    }
 
     /// An integer, of which two f64 hold any.
     #[inline(always)]
@@ -135,10 +195,14 @@ impl Interval {
     ) -> (Interval, bool) {
         // Exact where it is positive: `n` is an integer below 2^26 then.
         let rest = n - ddof as f64;
+        let finite = sum.high.abs() + sum.off < f64::INFINITY;
+        if rest <= 0.0 {
+            return (Interval::of_special(f64::NAN), finite);
+        }
         if n == 1.0 && rest == 1.0 {
             // Of one number, whatever is lost of its square.
             let none = Interval { high: 0.0, low: 0.0, off: 0.0 };
-            return (none, sum.high.abs() < f64::INFINITY);
+            return (none, finite);
         }
         let countable = (rest > 0.0) & (n < 67_108_864.0);
         let (sum, squares, divisor) = (sum.normal(), squares.normal(), n * rest);
@@ -172,6 +236,10 @@ impl Interval {
     #[inline(always)]
     pub(super) fn nearest<T: Narrow>(self) -> (T, bool) {
         let Interval { high, low, off } = self;
+        if let Some(special) = self.special() {
+            let nan = T::from_bits(T::NAN_BITS);
+            return (if special.is_nan() { nan } else { T::at_once(special) }, true);
+        }
         // Adding `off` to `low` rounds, but for an `off` of 0.
         let off = if off == 0.0 { 0.0 } else { off + low.abs() * UNIT };
         let [least, most] = [T::narrow(high, low - off), T::narrow(high, low + off)];
@@ -190,17 +258,19 @@ pub(super) struct Ends<'a, T> {
 }
 
 /// A type that sums of two f64 are rounded to.
-pub(super) trait Narrow: Element {
+pub(super) trait Narrow: Element + FloatFormat {
     /// `high + low`, rounded once.
     fn narrow(high: f64, low: f64) -> Self;
     /// Whether a rounded f64 is rounded by one operation: the other types have no answers to
     /// what follows.
     const AT_ONCE: bool;
-    /// A number rounded once.
+    /// A number rounded once; the usual NaN for all of them.
     #[inline(always)]
     fn at_once(x: f64) -> Self {
         Self::narrow(x, 0.0)
     }
+    /// The element as f64.
+    fn wide(self) -> f64;
     /// A number in two f64, of which the second is 0 for types shorter than f64, multiplied by
     /// a power of two from 2^-16 to 1 and rounded once; and whether it is.
     #[inline(always)]
@@ -230,6 +300,11 @@ pub(super) trait Narrow: Element {
 
 impl Narrow for f64 {
     const AT_ONCE: bool = true;
+
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self
+    }
 
     #[inline(always)]
     fn scaled(high: f64, low: f64, scale: f64) -> (f64, bool) {
@@ -276,6 +351,11 @@ impl Narrow for f64 {
 
 impl Narrow for f32 {
     const AT_ONCE: bool = true;
+
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self.into()
+    }
 
     #[inline(always)]
     fn scaled(high: f64, _: f64, scale: f64) -> (f32, bool) {
@@ -346,6 +426,11 @@ impl Narrow for f16 {
     const AT_ONCE: bool = false;
 
     #[inline(always)]
+    fn wide(self) -> f64 {
+        self.to_f64()
+    }
+
+    #[inline(always)]
     fn narrow(high: f64, low: f64) -> f16 {
         f16::from_f32(to_odd_f32(high, low))
     }
@@ -353,6 +438,11 @@ impl Narrow for f16 {
 
 impl Narrow for bf16 {
     const AT_ONCE: bool = false;
+
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self.to_f64()
+    }
 
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> bf16 {

@@ -1,13 +1,14 @@
 //! Walking: blocks of outputs, on all threads.
 
-use super::fold::{Cells, Fold};
+use super::fold::{Cells, Fold, Part};
 use super::lengths::Lengths;
 use super::places::{Places, Strip};
-use super::strips::Strips;
+use super::prepare::{Preparation, Prepare};
+use super::strips::{StripTables, Strips};
 use super::turned::Turned;
 use super::walk::{Form, Segment, Walk};
 use super::words::with_word;
-use crate::pack::Pack;
+use crate::pack::{Pack, room};
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -22,6 +23,8 @@ const GLANCE: usize = 8192;
 const FEW: usize = 16;
 /// The most outputs that a thread takes at a time in strips.
 const MANY: usize = 1 << 14;
+/// Bytes of elements that several operations take in one after the other.
+const SEVERAL: usize = 128 << 10;
 /// Rows of a single column that are worth a copy.
 const LANES: usize = 16;
 /// Elements of a table of columns that are worth a call.
@@ -37,11 +40,16 @@ pub(super) struct Run<'a> {
     /// The first element of each view: every element that the walk leads to from here may
     /// be read for `'a`, and is aligned. There are one or two.
     pub(super) origins: [Option<*const u8>; 2],
-    /// Size and alignment of an element, which any bits make.
+    /// Size and alignment of an element, which any bits make; and of one of the second array.
     pub(super) item: Layout,
+    second: Layout,
     /// Whether the bytes between these elements may be read, too.
     pub(super) gaps: bool,
     threads: Threads,
+    /// What is done to elements before accumulators take them in.
+    preparation: Option<Preparation>,
+    /// The bytes of an element that takes part in each output, and others behind them.
+    pub(super) initial: Option<[u8; 8]>,
     elements: PhantomData<&'a [u8]>,
 }
 
@@ -140,12 +148,12 @@ impl Goal<'_> {
 /// What is taken of each output at a time: `count` elements along the innermost reduced axis,
 /// at each of `rows` indices of the axis outside of it.
 #[derive(Clone, Copy)]
-struct Part {
+struct Taken {
     rows: usize,
     count: usize,
 }
 
-impl Part {
+impl Taken {
     /// Elements of an output.
     fn len(self) -> usize {
         self.rows * self.count
@@ -172,21 +180,84 @@ pub(super) struct Hands {
     pub(super) segments: Vec<Segment>,
     /// Copies of elements. Whole words, so that those of every type are aligned.
     pub(super) buffers: [Vec<u64>; 2],
+    /// The same, of a strip.
+    pub(super) strip: [Vec<u64>; 2],
     /// Answers that go to several places.
     answers: Vec<u64>,
     /// Outputs without an answer: their places in the block.
     pub(super) missing: Vec<usize>,
     /// The same, with the outputs in C order.
     left: Vec<(usize, usize)>,
+    /// What prepares elements, if they are, and how many of each output of the block count.
+    prepare: Option<Prepare>,
+    counts: Vec<u64>,
+    /// Copies of the initial value, if there is one, for the outputs of a strip.
+    pub(super) initial: Vec<u64>,
 }
 
-/// Those who answer: the accumulators of an operation, if they cannot those of another,
-/// and in the end the general way.
-#[derive(Clone, Copy)]
-pub(super) struct Folds<'a> {
-    pub(super) fold: &'a dyn Fold,
-    pub(super) again: Option<&'a dyn Fold>,
+/// An operation that is asked for.
+pub(super) struct Asked<'a> {
+    /// Those who answer, at least one: each answers what those before it cannot.
+    pub(super) stages: &'a [Box<dyn Fold>],
+    /// Answers one output, by its index, in the general way.
     pub(super) otherwise: &'a (dyn Fn(usize) -> Result<u64> + Sync),
+    /// Whether there is no answer for no elements.
+    pub(super) of_some: bool,
+    /// An operation, by its place, whose first stage may know the answers, and which part they are.
+    pub(super) known: Option<(usize, Part)>,
+}
+
+/// Blocks that begin with the stage that had to answer one, before the first is tried again.
+const CALM: usize = 15;
+
+/// An operation, and what a thread keeps of it from block to block.
+///
+/// Data of one kind lies together: where most outputs of a block were left to another stage, the
+/// next blocks begin with that one.
+struct Team<'a> {
+    asked: &'a Asked<'a>,
+    /// Outputs that have accumulators at a time.
+    outputs: usize,
+    /// Accumulators of each stage that was needed.
+    cells: Vec<Option<Box<dyn Cells>>>,
+    /// The stage that blocks begin with, and how many will.
+    start: usize,
+    calm: usize,
+}
+
+impl<'a> Team<'a> {
+    fn new(asked: &'a Asked<'a>, outputs: usize) -> Team<'a> {
+        let cells = asked.stages.iter().map(|_| None).collect();
+        Team { asked, outputs, cells, start: 0, calm: 0 }
+    }
+
+    /// The accumulators of a stage.
+    fn cells(&mut self, stage: usize) -> &mut dyn Cells {
+        let Team { asked, outputs, cells, .. } = self;
+        &mut **cells[stage].get_or_insert_with(|| asked.stages[stage].cells(*outputs))
+    }
+
+    /// Those of the stage that a block begins with.
+    fn first(&mut self) -> &mut dyn Cells {
+        self.cells(self.start)
+    }
+
+    /// Who knows the answers of the next block, if that is another team, and which part they are.
+    fn known(teams: &[Team<'_>], team: usize) -> Option<(usize, Part)> {
+        teams[team].asked.known.filter(|&(other, _)| teams[other].start == 0)
+    }
+
+    /// Learns from a block, most of whose outputs were answered by this stage.
+    fn learn(&mut self, most: usize) {
+        if self.start != most {
+            (self.start, self.calm) = (most, CALM);
+        } else if self.calm > 0 {
+            self.calm -= 1;
+            if self.calm == 0 {
+                self.start = 0;
+            }
+        }
+    }
 }
 
 impl Run<'_> {
@@ -195,24 +266,47 @@ impl Run<'_> {
     pub(super) unsafe fn new(
         walk: Walk,
         origins: [Option<*const u8>; 2],
-        item: Layout,
+        [item, second]: [Layout; 2],
         gaps: bool,
         threads: Threads,
     ) -> Self {
-        Run { walk, origins, item, gaps, threads, elements: PhantomData }
+        let (preparation, initial) = (None, None);
+        let elements = PhantomData;
+        Run { walk, origins, item, second, gaps, threads, preparation, initial, elements }
     }
 
-    /// Writes the answers of all outputs.
+    /// The same walk over elements that are prepared. A second array marks those that count.
+    pub(super) fn prepared(self, preparation: Preparation) -> Self {
+        Run { preparation: Some(preparation), ..self }
+    }
+
+    /// The same walk with an element, by its bits, that takes part in each output.
+    pub(super) fn with_initial(self, bits: u64, dtype: DType) -> Self {
+        let mut initial = [0; 8];
+        Numbers::set_bits(&mut initial[..dtype.size()], dtype, 0, bits);
+        Run { initial: Some(initial), ..self }
+    }
+
+    fn hands(&self) -> Hands {
+        Hands { prepare: self.preparation.map(Prepare::new), ..Hands::default() }
+    }
+
+    /// Writes the answers of all outputs, of each operation to its numbers.
     ///
     /// # Errors
-    /// Those of [`Folds::otherwise`].
-    pub(super) fn answers(&self, folds: Folds<'_>, numbers: &mut Numbers) -> Result<()> {
-        let fold = folds.fold;
-        assert!(fold.item() == self.item);
-        assert!(folds.again.is_none_or(|again| again.item() == self.item));
+    /// Those of [`Asked::otherwise`], of the first operation that has some.
+    pub(super) fn answers(&self, asked: &[Asked<'_>], numbers: &mut [Numbers]) -> Result<()> {
+        assert!(asked.len() == numbers.len());
+        let mut stages = asked.iter().flat_map(|asked| asked.stages);
+        let widens = self.preparation.is_some_and(|preparation| preparation.widens);
+        assert!(
+            stages
+                .all(|fold| widens && fold.item() == Layout::new::<f64>()
+                    || fold.item() == self.item)
+        );
         let outputs = self.walk.outputs();
-        let strips = self.strips_for(fold);
-        let strips = strips.as_ref();
+        let strips = self.strips_for(asked.iter().map(|asked| &*asked.stages[0]));
+        let strips = strips.as_ref().filter(|_| self.preparation.is_none());
         let places = self.walk.places();
         // Strips are handed out several at a time.
         let (block, strip) = match strips {
@@ -226,81 +320,155 @@ impl Run<'_> {
         let len = self.len();
         let bytes = outputs.saturating_mul(len).saturating_mul(self.item.size());
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
-        let answers = Answers::of(numbers);
+        let answers: Vec<Answers<'_>> = numbers.iter_mut().map(Answers::of).collect();
         let block_of = |index: usize| index * block..outputs.min((index + 1) * block);
-        if threads > 1 && blocks < 2 * threads && strips.is_none() {
-            // Few outputs: the threads share their elements.
-            let mut failed = None;
-            let (axis, parts) = self.cut(4 * threads);
-            for outputs in (0..blocks).map(block_of) {
-                let pieces = Pieces::new(parts.len());
-                let mut done = self
-                    .threads
-                    .run(parts.len(), || {
-                        let mut hands = Hands::default();
-                        let mut cells = fold.cells(block);
-                        while let Some(piece) = pieces.take() {
-                            let part = (axis, parts[piece].clone());
-                            self.take_in(&mut *cells, outputs.clone(), Some(part), &mut hands);
+        let failed = if threads > 1 && blocks < 2 * threads && strips.is_none() {
+            self.shared(asked, &answers, (0..blocks).map(block_of))
+        } else {
+            // Answers of one operation may be turned on their way.
+            let turned = match &answers[..] {
+                [one] => self.turned(one.dtype.size(), threads),
+                _ => None,
+            };
+            let block = turned.as_ref().map_or(block, |turned| turned.chunk);
+            let blocks = outputs.div_ceil(block);
+            let pieces = Pieces::new(blocks);
+            let most = if threads == 1 { 1 } else { blocks };
+            let done = self.threads.run(most, || {
+                let (mut hands, mut failed) = (self.hands(), None);
+                let cells = strips.map_or(strip, Strips::cells);
+                let mut teams: Vec<Team<'_>> = asked.iter().map(|a| Team::new(a, cells)).collect();
+                // Answers in the order of memory.
+                let len = if turned.is_some() { block.min(outputs) } else { 0 };
+                let mut chunk = Numbers::zeros(answers[0].dtype, len);
+                while let Some(piece) = pieces.take() {
+                    let piece = piece * block..outputs.min((piece + 1) * block);
+                    let in_order = [Answers::of(&mut chunk)];
+                    let (to, start) = match turned {
+                        Some(_) => (&in_order[..], Some(piece.start)),
+                        None => (&answers[..], None),
+                    };
+                    let mut from = piece.start;
+                    while from < piece.end {
+                        let end = strips.map_or(from + strip, |strips| strips.end(from));
+                        let outputs = from..piece.end.min(end);
+                        from = outputs.end;
+                        let goals = to.iter().map(|answers| Goal { answers, places, start });
+                        // SAFETY: each block is taken once.
+                        let written =
+                            unsafe { self.block(&mut teams, strips, outputs, &mut hands, goals) };
+                        failed = earlier(failed, written);
+                    }
+                    if let Some(turned) = &turned {
+                        // SAFETY: each chunk is taken once; there is room for all answers.
+                        unsafe {
+                            turned.write(piece, chunk.bytes(), answers[0].bytes, answers[0].len);
                         }
-                        cells
-                    })
-                    .into_iter();
-                let Some(mut cells) = done.next() else { continue };
-                done.for_each(|others| cells.merge(&*others));
-                let mut hands = Hands::default();
-                let goal = Goal { answers: &answers, places, start: None };
+                    }
+                }
+                failed
+            });
+            done.into_iter().fold(None, earlier)
+        };
+        failed.map_or(Ok(()), |failed| Err(failed.error))
+    }
+
+    /// Few outputs: the threads share their elements.
+    fn shared(
+        &self,
+        asked: &[Asked<'_>],
+        answers: &[Answers<'_>],
+        blocks: impl Iterator<Item = Range<usize>>,
+    ) -> Option<Failed> {
+        let (mut failed, places) = (None, self.walk.places());
+        let (axis, parts) = self.cut(4 * self.threads.count());
+        for outputs in blocks {
+            let pieces = Pieces::new(parts.len());
+            let done = self.threads.run(parts.len(), || {
+                let (mut hands, count) = (self.hands(), outputs.len());
+                let mut teams: Vec<Team<'_>> = asked.iter().map(|a| Team::new(a, count)).collect();
+                hands.counts.resize(count, 0);
+                let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
+                self.begin(&mut cells, &outputs, &mut hands);
+                while let Some(piece) = pieces.take() {
+                    let part = (axis, parts[piece].clone());
+                    self.take_in(&mut cells, outputs.clone(), Some(part), &mut hands);
+                }
+                (teams, hands)
+            });
+            let mut done = done.into_iter();
+            let Some((mut teams, mut hands)) = done.next() else { continue };
+            for (others, other) in done {
+                for (team, others) in teams.iter_mut().zip(&others) {
+                    if let Some(others) = &others.cells[0] {
+                        team.first().merge(&**others);
+                    }
+                }
+                hands.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+            }
+            hands.counts.iter_mut().for_each(|count| *count += u64::from(self.initial.is_some()));
+            let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
+            self.add_initial(&mut cells, outputs.len());
+            for (team, answers) in teams.iter_mut().zip(answers) {
+                let goal = Goal { answers, places, start: None };
                 // SAFETY: one thread at a time writes.
                 let written =
-                    unsafe { self.write(folds, None, &mut *cells, outputs, &mut hands, goal) };
+                    unsafe { self.write(team, None, None, outputs.clone(), &mut hands, goal) };
                 failed = earlier(failed, written.err());
             }
-            return failed.map_or(Ok(()), |failed| Err(failed.error));
         }
-        let turned = self.turned(answers.dtype.size(), threads);
-        let block = turned.as_ref().map_or(block, |turned| turned.chunk);
-        let blocks = outputs.div_ceil(block);
-        let pieces = Pieces::new(blocks);
-        let most = if threads == 1 { 1 } else { blocks };
-        let done = self.threads.run(most, || {
-            let (mut hands, mut failed) = (Hands::default(), None);
-            let mut cells = fold.cells(strips.map_or(strip, Strips::cells));
-            // Answers in the order of memory.
-            let len = if turned.is_some() { block.min(outputs) } else { 0 };
-            let mut chunk = Numbers::zeros(answers.dtype, len);
-            while let Some(piece) = pieces.take() {
-                let piece = piece * block..outputs.min((piece + 1) * block);
-                let in_order = Answers::of(&mut chunk);
-                let goal = match turned {
-                    Some(_) => Goal { answers: &in_order, start: Some(piece.start), places },
-                    None => Goal { answers: &answers, start: None, places },
-                };
-                let mut from = piece.start;
-                while from < piece.end {
-                    let end = strips.map_or(from + strip, |strips| strips.end(from));
-                    let outputs = from..piece.end.min(end);
-                    from = outputs.end;
-                    if strips.is_none() {
-                        self.take_in(&mut *cells, outputs.clone(), None, &mut hands);
-                    }
-                    // SAFETY: each block is taken once.
-                    let written = unsafe {
-                        self.write(folds, strips, &mut *cells, outputs, &mut hands, goal)
-                    };
-                    failed = earlier(failed, written.err());
-                    if strips.is_none() {
-                        cells.clear(strip);
-                    }
-                }
-                if let Some(turned) = &turned {
-                    // SAFETY: each chunk is taken once; there is room for all answers.
-                    unsafe { turned.write(piece, chunk.bytes(), answers.bytes, answers.len) };
-                }
+        failed
+    }
+
+    /// Writes the answers of a block or of a strip.
+    ///
+    /// # Safety
+    /// No other thread writes answers of this block.
+    unsafe fn block<'g>(
+        &self,
+        teams: &mut [Team<'_>],
+        strips: Option<&Strips>,
+        outputs: Range<usize>,
+        hands: &mut Hands,
+        goals: impl Iterator<Item = Goal<'g>>,
+    ) -> Option<Failed> {
+        let mut known: Vec<Option<(usize, Part)>> = vec![None; teams.len()];
+        let tables = match strips {
+            Some(strips) => Some(self.strip_tables(strips, outputs.clone(), hands)),
+            None => {
+                known = (0..teams.len()).map(|team| Team::known(teams, team)).collect();
+                let own = teams.iter_mut().zip(&known).filter(|(_, known)| known.is_none());
+                let mut cells: Vec<&mut dyn Cells> = own.map(|(team, _)| team.first()).collect();
+                self.take_all(&mut cells, outputs.clone(), hands);
+                None
             }
-            failed
-        });
-        let failed = done.into_iter().fold(None, earlier);
-        failed.map_or(Ok(()), |failed| Err(failed.error))
+        };
+        let mut failed = None;
+        // Those who know more than their own answers come last: they are asked for others before.
+        let (others, own): (Vec<_>, Vec<_>) =
+            goals.enumerate().partition(|&(team, _)| known[team].is_some());
+        for (place, goal) in others.into_iter().chain(own) {
+            let (team, other) = match known[place] {
+                Some((other, part)) => {
+                    let Ok([team, other]) = teams.get_disjoint_mut([place, other]) else {
+                        continue;
+                    };
+                    (team, Some((other.first(), part)))
+                }
+                None => (&mut teams[place], None),
+            };
+            let outputs = outputs.clone();
+            // SAFETY: passed on from the caller.
+            let written = unsafe { self.write(team, other, tables.as_ref(), outputs, hands, goal) };
+            failed = earlier(failed, written.err());
+        }
+        failed
+    }
+
+    /// How many elements outputs have: all and the initial value, or those that count.
+    fn lengths<'c>(&self, counts: &'c [u64]) -> Lengths<'c> {
+        let all = self.len() + usize::from(self.initial.is_some());
+        self.preparation.map_or(Lengths::Same(all as u64), |_| Lengths::Counts(counts))
     }
 
     /// Elements of an output.
@@ -326,37 +494,89 @@ impl Run<'_> {
         (axis, (0..len).step_by(step).map(|at| at..len.min(at + step)).collect())
     }
 
+    /// Lets accumulators take in all elements of some outputs, and nothing else.
+    fn take_all(&self, cells: &mut [&mut dyn Cells], outputs: Range<usize>, hands: &mut Hands) {
+        cells.iter_mut().for_each(|cells| cells.clear(outputs.len()));
+        hands.counts.clear();
+        hands.counts.resize(outputs.len(), u64::from(self.initial.is_some()));
+        self.begin(cells, &outputs, hands);
+        self.add_initial(cells, outputs.len());
+        self.take_in(cells, outputs, None, hands);
+    }
+
+    /// Tells accumulators the first elements of some outputs, if they ask for them.
+    fn begin(&self, cells: &mut [&mut dyn Cells], outputs: &Range<usize>, hands: &mut Hands) {
+        if !cells.iter().any(|cells| cells.wants_origins()) {
+            return;
+        }
+        let Hands { segments, buffers: [buffer, _], prepare, .. } = hands;
+        self.walk.segments(outputs.start, outputs.end, segments);
+        for segment in segments.iter() {
+            let one = Taken { rows: 1, count: 1 };
+            let table =
+                self.table(0, segment.offsets[0], Form::Columns, (segment.len, one), buffer);
+            for cells in cells.iter_mut().filter(|cells| cells.wants_origins()) {
+                // SAFETY: elements of the walk or copies of them.
+                unsafe {
+                    match prepare {
+                        Some(prepare) => prepare.origins(&mut **cells, segment.place, table),
+                        None => cells.origins(segment.place, table),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets accumulators take in the initial value, if there is one.
+    fn add_initial(&self, cells: &mut [&mut dyn Cells], outputs: usize) {
+        let Some(initial) = &self.initial else { return };
+        // Whole words are aligned for every type.
+        let word = u64::from_ne_bytes(*initial);
+        let table = Table::of_any((&raw const word).cast(), 0, outputs, 1);
+        for cells in cells {
+            // SAFETY: one element, again and again, that is there until after the call.
+            unsafe { cells.rows(0, table, self.len()) };
+        }
+    }
+
     /// Lets accumulators take in the elements of some outputs, or of a part of a
     /// reduced axis.
     fn take_in(
         &self,
-        cells: &mut dyn Cells,
+        cells: &mut [&mut dyn Cells],
         outputs: Range<usize>,
         part: Option<(usize, Range<usize>)>,
         hands: &mut Hands,
     ) {
         let walk = &self.walk;
-        let Hands { segments, buffers, .. } = hands;
-        walk.segments(outputs.start, outputs.end, segments);
+        walk.segments(outputs.start, outputs.end, &mut hands.segments);
+        let segments = core::mem::take(&mut hands.segments);
         let range = |axis: usize| match &part {
             Some((cut, range)) if *cut == axis => range.clone(),
             _ => 0..walk.reduced[axis].0,
         };
         let inner = walk.reduced.len() - 1;
-        let settles = cells.settles();
+        let settles = cells.iter().all(|cells| cells.settles());
         let mut panel = if settles { walk.panel.min(GLANCE) } else { walk.panel };
+        if cells.len() > 1 {
+            // What several take in stays in the cache for all of them.
+            panel = panel.min((SEVERAL / self.item.size() / outputs.len()).max(LANES));
+        }
         if walk.form == Form::Columns && walk.copied == [false; 2] && !settles {
-            panel = panel.max(TABLE / outputs.len().max(1)).max(cells.least_panel());
+            let least = cells.iter().map(|cells| cells.least_panel()).max().unwrap_or(1);
+            panel = panel.max(TABLE / outputs.len().max(1)).max(least);
         }
         // The indices of the outer axes, as an odometer.
         let mut index: Vec<usize> = (0..inner).map(|axis| range(axis).start).collect();
         let inner_range = range(inner);
         // Whole rows follow each other, also by their positions.
         let joined = if inner_range.len() == walk.reduced[inner].0 { walk.joined } else { 1 };
-        if inner_range.is_empty() || (0..inner).any(|axis| range(axis).is_empty()) {
+        let empty = inner_range.is_empty() || (0..inner).any(|axis| range(axis).is_empty());
+        if empty {
+            hands.segments = segments;
             return;
         }
-        loop {
+        'walk: loop {
             let (mut offset, mut place) = ([0isize; 2], 0usize);
             for (&i, &(len, strides)) in index.iter().zip(&walk.reduced) {
                 move_by(&mut offset, i, strides);
@@ -368,23 +588,23 @@ impl Run<'_> {
             let mut at = inner_range.start;
             while at < inner_range.end {
                 let count = panel.min(inner_range.end - at);
-                let part = Part { rows, count };
+                let part = Taken { rows, count };
                 for segment in segments.iter() {
                     let mut offsets = segment.offsets;
                     move_by(&mut offsets, 1, offset);
                     move_by(&mut offsets, at, strides);
-                    self.tables(cells, segment, offsets, part, place * len + at, buffers);
+                    self.tables(cells, segment, offsets, part, place * len + at, hands);
                 }
                 at += count;
-                if settles && cells.is_settled() {
-                    return;
+                if settles && cells.iter().all(|cells| cells.is_settled()) {
+                    break 'walk;
                 }
             }
             // The next index, the innermost of these axes first.
             let mut axis = inner;
             loop {
                 if axis == 0 {
-                    return;
+                    break 'walk;
                 }
                 axis -= 1;
                 index[axis] += if axis + 1 == inner { joined } else { 1 };
@@ -394,19 +614,21 @@ impl Run<'_> {
                 index[axis] = range(axis).start;
             }
         }
+        hands.segments = segments;
     }
 
     /// Hands tables to the accumulators: a part of each output of a segment, from the elements
     /// on that lie at these offsets.
     fn tables(
         &self,
-        cells: &mut dyn Cells,
+        cells: &mut [&mut dyn Cells],
         segment: &Segment,
         offsets: [isize; 2],
-        part: Part,
+        part: Taken,
         at: usize,
-        buffers: &mut [Vec<u64>; 2],
+        hands: &mut Hands,
     ) {
+        let Hands { buffers, prepare, counts, .. } = hands;
         let walk = &self.walk;
         let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
         let copied = walk.copied != [false; 2] || part.rows > 1;
@@ -423,14 +645,22 @@ impl Run<'_> {
             let other =
                 self.origins[1].map(|_| self.table(1, offsets[1], form, (outputs, part), two));
             let place = segment.place + first;
-            // SAFETY: elements of the walk or copies of them, which are aligned and may be
-            // read, and those of a row follow each other; they have the operation's size.
-            unsafe {
-                match (form, other) {
-                    (Form::Rows, None) => cells.rows(place, table, at),
-                    (Form::Columns, None) => cells.columns(place, table, at),
-                    (Form::Rows, Some(other)) => cells.row_pairs(place, [table, other]),
-                    (Form::Columns, Some(other)) => cells.column_pairs(place, [table, other]),
+            if let Some(prepare) = &mut *prepare {
+                let counts = &mut counts[place..];
+                // SAFETY: as below; marks are bytes.
+                unsafe { prepare.take(cells, (form, place, at), table, other, counts) };
+                continue;
+            }
+            for cells in cells.iter_mut() {
+                // SAFETY: elements of the walk or copies of them, which are aligned and may be
+                // read, and those of a row follow each other; they have the operation's size.
+                unsafe {
+                    match (form, other) {
+                        (Form::Rows, None) => cells.rows(place, table, at),
+                        (Form::Columns, None) => cells.columns(place, table, at),
+                        (Form::Rows, Some(other)) => cells.row_pairs(place, [table, other]),
+                        (Form::Columns, Some(other)) => cells.column_pairs(place, [table, other]),
+                    }
                 }
             }
         }
@@ -442,7 +672,7 @@ impl Run<'_> {
         array: usize,
         offset: isize,
         form: Form,
-        (outputs, part): (usize, Part),
+        (outputs, part): (usize, Taken),
         buffer: &'b mut Vec<u64>,
     ) -> Table<'b, ()> {
         let walk = &self.walk;
@@ -454,18 +684,12 @@ impl Run<'_> {
         };
         let origin = self.origins[array].unwrap_or(core::ptr::null());
         let from = origin.wrapping_byte_offset(offset);
-        let size = self.item.size();
+        let size = if array == 0 { self.item.size() } else { self.second.size() };
         let gaps = self.gaps;
-        let to = |buffer: &'b mut Vec<u64>, len: usize| -> &'b mut [u8] {
-            if buffer.len() * 8 < len {
-                buffer.resize(len.div_ceil(8), 0);
-            }
-            &mut bytemuck::cast_slice_mut::<u64, u8>(buffer)[..len]
-        };
         if part.rows > 1 {
             // A row of each output, made of several.
             let (columns, outside) = (part.len(), walk.reduced[walk.reduced.len() - 2].1[array]);
-            let to = to(buffer, outputs * columns * size);
+            let to = room(buffer, outputs * columns * size);
             for (i, to) in to.chunks_exact_mut(columns * size).enumerate() {
                 let from = from.wrapping_byte_offset(i.cast_signed() * beside);
                 let (rows, columns) = (part.rows, part.count);
@@ -481,7 +705,7 @@ impl Run<'_> {
         if lies || !walk.copied[array] && form == walk.form {
             return Table::of_any(from.cast(), row_stride, rows, columns);
         }
-        let to = to(buffer, rows * columns * size);
+        let to = room(buffer, rows * columns * size);
         let pack = Pack { from, size, rows, columns, row_stride, column_stride, gaps };
         // SAFETY: the table is among the walk's elements, which may be read, and
         // so may what lies between them if `gaps` says so.
@@ -489,48 +713,88 @@ impl Run<'_> {
         Table::of_any(to.as_ptr().cast(), (columns * size).cast_signed(), rows, columns)
     }
 
-    /// Writes the answers of a block.
+    /// Writes the answers of one operation for a block, whose first accumulators have taken in its
+    /// elements, or for a strip that has these tables.
     ///
     /// # Errors
-    /// Those of [`Folds::otherwise`].
+    /// Those of [`Asked::otherwise`].
     ///
     /// # Safety
     /// No other thread writes answers of this block.
     unsafe fn write(
         &self,
-        folds: Folds<'_>,
-        strips: Option<&Strips>,
-        cells: &mut dyn Cells,
+        team: &mut Team<'_>,
+        other: Option<(&mut dyn Cells, Part)>,
+        tables: Option<&StripTables<'_>>,
         outputs: Range<usize>,
         hands: &mut Hands,
         goal: Goal<'_>,
     ) -> core::result::Result<(), Failed> {
         let Goal { answers, places, .. } = goal;
         let from = outputs.start;
-        let lengths = Lengths::Same(self.len() as u64);
         let mut left = core::mem::take(&mut hands.left);
+        // Those of the block: what is looked at alone is counted anew.
+        let counts = hands.prepare.is_some().then(|| hands.counts.clone());
         left.clear();
         hands.missing.clear();
-        // SAFETY: outputs of the block, which the caller vouches for.
-        unsafe { self.write_block(strips, cells, outputs.clone(), hands, goal) };
+        let (mut stages, start) = (team.start..team.cells.len(), team.start);
+        match other {
+            Some((cells, part)) => {
+                if cells.ask(part) {
+                    // SAFETY: outputs of the block, which the caller vouches for; here and below.
+                    unsafe { self.write_block(cells, tables, outputs.clone(), hands, goal) };
+                } else {
+                    hands.missing.extend(0..outputs.len());
+                }
+                cells.ask(Part::Own);
+            }
+            None => {
+                // SAFETY: as above.
+                unsafe { self.write_block(team.first(), tables, outputs.clone(), hands, goal) };
+                stages.next();
+            }
+        }
+        if let Some(counts) = counts.as_ref().filter(|_| team.asked.of_some) {
+            let none = (0..outputs.len()).filter(|&place| counts[place] == 0);
+            hands.missing.extend(none);
+            hands.missing.sort_unstable();
+            hands.missing.dedup();
+        }
         left.extend(hands.missing.iter().map(|&place| (place, places.at(from + place))));
-        if let Some(again) = folds.again.filter(|_| !left.is_empty()) {
+        let of_some = team.asked.of_some;
+        let mut most = (outputs.len() - left.len(), team.start);
+        let size = answers.dtype.size();
+        // The others follow, and then those before.
+        for stage in stages.chain(0..start) {
+            if left.is_empty() {
+                break;
+            }
+            let before = left.len();
             // All of the block together, unless a few are left.
-            let together = left.len() * FEW >= outputs.len();
-            let (count, size) = (if together { outputs.len() } else { 1 }, answers.dtype.size());
-            let mut cells = again.cells(count);
+            let together = before * FEW >= outputs.len();
+            let count = if together { outputs.len() } else { 1 };
             let mut words = vec![0u64; (count * size).div_ceil(8)];
             let words: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
+            let mut whole;
+            let cells: &mut dyn Cells = if count <= team.outputs {
+                team.cells(stage)
+            } else {
+                whole = team.asked.stages[stage].cells(count);
+                &mut *whole
+            };
             let mut answer = |outputs: Range<usize>, words: &mut [u8], hands: &mut Hands| {
-                cells.clear(count);
-                self.take_in(&mut *cells, outputs, None, hands);
+                self.take_all(&mut [&mut *cells], outputs, hands);
                 hands.missing.clear();
+                let lengths = self.lengths(&hands.counts);
                 cells.answer(0, lengths, words, &mut hands.missing);
             };
             if together {
-                answer(outputs, words, hands);
+                answer(outputs.clone(), words, hands);
             }
             left.retain(|&(place, _)| {
+                if of_some && counts.as_ref().is_some_and(|counts| counts[place] == 0) {
+                    return true;
+                }
                 if !together {
                     answer(from + place..from + place + 1, words, hands);
                 }
@@ -543,14 +807,19 @@ impl Run<'_> {
                 }
                 !found
             });
+            most = most.max((before - left.len(), stage));
         }
+        team.learn(most.1);
         left.sort_unstable_by_key(|&(_, output)| output);
         for &(place, output) in &left {
-            let bits = (folds.otherwise)(output).map_err(|error| Failed { output, error })?;
+            let bits = (team.asked.otherwise)(output).map_err(|error| Failed { output, error })?;
             // SAFETY: as above.
             unsafe { answers.set_bits(goal.at(from + place), bits) };
         }
         hands.left = left;
+        if let Some(counts) = counts {
+            hands.counts = counts;
+        }
         Ok(())
     }
 
@@ -561,18 +830,18 @@ impl Run<'_> {
     /// No other thread writes these answers.
     unsafe fn write_block(
         &self,
-        strips: Option<&Strips>,
         cells: &mut dyn Cells,
+        tables: Option<&StripTables<'_>>,
         outputs: Range<usize>,
         hands: &mut Hands,
         goal: Goal<'_>,
     ) {
         let Goal { answers, places, start } = goal;
         let from = outputs.start;
-        let mut answer = |to: &mut [u8], hands: &mut Hands| match strips {
-            Some(strips) => self.strip(strips, cells, outputs.clone(), to, hands),
+        let mut answer = |to: &mut [u8], hands: &mut Hands| match tables {
+            Some(tables) => tables.answer(cells, to, &mut hands.missing),
             None => {
-                let lengths = Lengths::Same(self.len() as u64);
+                let lengths = self.lengths(&hands.counts);
                 cells.answer(0, lengths, to, &mut hands.missing);
             }
         };
@@ -584,10 +853,7 @@ impl Run<'_> {
         let size = answers.dtype.size();
         let bytes = outputs.len() * size;
         let mut words = core::mem::take(&mut hands.answers);
-        if words.len() * 8 < bytes {
-            words.resize(bytes.div_ceil(8), 0);
-        }
-        let found: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..bytes];
+        let found = room(&mut words, bytes);
         answer(found, hands);
         let mut rest = &*found;
         places.strips(from, outputs.end, |Strip { first, step, len }| {

@@ -10,7 +10,7 @@ use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
 use super::run::{Hands, Run, move_by};
 use super::walk::{BUFFER, Form, SHORT_ROW, Segment};
-use crate::pack::Pack;
+use crate::pack::{Pack, room};
 use crate::table::Table;
 use core::ops::Range;
 
@@ -58,11 +58,14 @@ impl Strips {
 impl Run<'_> {
     /// The strips of the walk, if its outputs have few elements and these are worth it: if
     /// they are answered quickly, or lie in many short runs.
-    pub(super) fn strips_for(&self, fold: &dyn Fold) -> Option<Strips> {
+    pub(super) fn strips_for<'f>(
+        &self,
+        mut folds: impl Iterator<Item = &'f dyn Fold>,
+    ) -> Option<Strips> {
         let walk = &self.walk;
         let elements = walk.elements();
         let run = walk.kept.last().map_or(1, |axis| axis.len);
-        let worth = fold.is_quick(elements) || run < SHORT_RUN;
+        let worth = folds.all(|fold| fold.is_quick(elements)) || run < SHORT_RUN;
         // Short runs of outputs are no columns, and their copies are.
         let inner = walk.reduced.last().map_or(1, |&(len, _)| len);
         let scattered = run < FEW && inner < elements && inner * self.item.size() < SHORT_ROW;
@@ -103,18 +106,16 @@ impl Run<'_> {
         Some(Strips { len, run, elements, outer })
     }
 
-    /// Writes the answers of a strip; the places of those that there are not go to
-    /// [`Hands::missing`].
-    pub(super) fn strip(
+    /// The elements of the outputs of a strip, copied to the buffers where they do not lie in
+    /// columns.
+    pub(super) fn strip_tables(
         &self,
         strips: &Strips,
-        cells: &mut dyn Cells,
         outputs: Range<usize>,
-        to: &mut [u8],
         hands: &mut Hands,
-    ) {
+    ) -> StripTables<'_> {
         let (walk, count, size) = (&self.walk, outputs.len(), self.item.size());
-        let Hands { segments, buffers, missing, .. } = hands;
+        let Hands { segments, strip: buffers, initial, .. } = hands;
         walk.segments(outputs.start, outputs.end, segments);
         let (len, along) = walk.reduced.last().copied().unwrap_or((1, [0; 2]));
         let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
@@ -133,10 +134,7 @@ impl Run<'_> {
                 continue;
             }
             let bytes = strips.elements * count * size;
-            if buffer.len() * 8 < bytes {
-                buffer.resize(bytes.div_ceil(8), 0);
-            }
-            let all: &mut [u8] = &mut bytemuck::cast_slice_mut(buffer)[..bytes];
+            let all = room(buffer, bytes);
             for Band { first, count: many, stride } in bands(segments, array) {
                 // An element of all outputs of many short runs at a time, or all of one segment.
                 // What is read again, as many times as there are elements, stays in the first cache.
@@ -169,21 +167,15 @@ impl Run<'_> {
             let stride = (count * size).cast_signed();
             tables.push(Table::of_any(all.as_ptr().cast(), stride, strips.elements, count));
         }
-        let all = Tables { tables: &tables, elements: strips.elements, inner: len, size };
-        if all.quick(cells, 0..count, to) {
-            return;
+        let mut extra = 0;
+        if let Some(value) = &self.initial {
+            // One more element of each.
+            let bytes = room(initial, count * size);
+            bytes.chunks_exact_mut(size).for_each(|x| x.copy_from_slice(&value[..size]));
+            tables[0].push(Table::of_any(bytes.as_ptr().cast(), 0, 1, count));
+            extra = 1;
         }
-        // What is odd is in a part of it.
-        let width = to.len() / count;
-        for start in (0..count).step_by(CELLS) {
-            let columns = start..count.min(start + CELLS);
-            let to = &mut to[columns.start * width..columns.end * width];
-            if !all.quick(cells, columns.clone(), to) {
-                let before = missing.len();
-                all.slow(cells, columns, to, missing);
-                missing[before..].iter_mut().for_each(|place| *place += start);
-            }
-        }
+        StripTables { tables, count, elements: strips.elements, extra, inner: len, size }
     }
 }
 
@@ -215,19 +207,42 @@ fn bands(segments: &[Segment], array: usize) -> impl Iterator<Item = Band> {
 }
 
 /// The elements of a strip: tables one after the other, with a column for each output.
-struct Tables<'a> {
+pub(super) struct StripTables<'a> {
     /// Of each array one, or one for each run along the innermost reduced axis. The elements
-    /// are aligned and may be read, those of a row follow each other, and they have the
-    /// operation's size.
-    tables: &'a [Vec<Table<'a, ()>>; 2],
+    /// are aligned and may be read until the thread's next strip, those of a row follow each other,
+    /// and they have the operation's size.
+    tables: [Vec<Table<'a, ()>>; 2],
+    /// Outputs.
+    count: usize,
     /// Elements of an output, and how many are in such a run.
     elements: usize,
     inner: usize,
+    /// Initial values, which have a table behind the others: one or none.
+    extra: usize,
     /// Bytes of an element.
     size: usize,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> StripTables<'a> {
+    /// Writes the answers of the strip; the places of those that there are not go to `missing`.
+    pub(super) fn answer(&self, cells: &mut dyn Cells, to: &mut [u8], missing: &mut Vec<usize>) {
+        let count = self.count;
+        if self.quick(cells, 0..count, to) {
+            return;
+        }
+        // What is odd is in a part of it.
+        let width = to.len() / count;
+        for start in (0..count).step_by(CELLS) {
+            let columns = start..count.min(start + CELLS);
+            let to = &mut to[columns.start * width..columns.end * width];
+            if !self.quick(cells, columns.clone(), to) {
+                let before = missing.len();
+                self.slow(cells, columns, to, missing);
+                missing[before..].iter_mut().for_each(|place| *place += start);
+            }
+        }
+    }
+
     /// Some columns of some rows of a table.
     fn part(
         &self,
@@ -241,7 +256,7 @@ impl<'a> Tables<'a> {
 
     /// Answers some outputs without accumulators in memory, if all of them are found so.
     fn quick(&self, cells: &mut dyn Cells, columns: Range<usize>, to: &mut [u8]) -> bool {
-        let [first, second] = self.tables;
+        let [first, second] = &self.tables;
         // Of two arrays there may be one table, and of the other many.
         if !second.is_empty() && first.len() != second.len() {
             return false;
@@ -265,22 +280,31 @@ impl<'a> Tables<'a> {
         to: &mut [u8],
         missing: &mut Vec<usize>,
     ) {
-        let (inner, [first, second]) = (self.inner, self.tables);
+        let (inner, [first, second]) = (self.inner, &self.tables);
         cells.clear(columns.len());
+        let (first, initial) = first.split_at(first.len() - self.extra);
+        if let Some(table) = first.first().filter(|_| cells.wants_origins()) {
+            // SAFETY: see the fields, here and below.
+            unsafe { cells.origins(0, self.part(table, 0..1, &columns)) };
+        }
+        for table in initial {
+            // SAFETY: as above.
+            unsafe { cells.columns(0, self.part(table, 0..1, &columns), self.elements) };
+        }
         for at in (0..self.elements).step_by(inner) {
             let part = |tables: &[Table<'a, ()>]| match tables {
                 [whole] => self.part(whole, at..at + inner, &columns),
                 many => self.part(&many[at / inner], 0..inner, &columns),
             };
             if second.is_empty() {
-                // SAFETY: see the fields, here and below.
+                // SAFETY: as above.
                 unsafe { cells.columns(0, part(first), at) };
             } else {
                 // SAFETY: as above.
                 unsafe { cells.column_pairs(0, [part(first), part(second)]) };
             }
         }
-        cells.answer(0, Lengths::Same(self.elements as u64), to, missing);
+        cells.answer(0, Lengths::Same((self.elements + self.extra) as u64), to, missing);
     }
 }
 

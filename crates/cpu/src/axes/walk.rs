@@ -78,13 +78,14 @@ const NEAR_PANEL: usize = 8;
 const FAR_APART: usize = 4096;
 
 impl Walk {
-    /// The walk over elements of `size` bytes of one array or of two. The kept axes are in C
+    /// The walk over elements of `size` bytes of one array, or of two, the second one's of so many
+    /// bytes. The kept axes are in C
     /// order; the reduced ones in the order in which they are walked.
     pub(super) fn new(
         kept: &[(usize, [isize; 2])],
         reduced: &[(usize, [isize; 2])],
         size: usize,
-        arrays: usize,
+        second_size: Option<usize>,
     ) -> Walk {
         let unit = size.cast_signed();
         let (kept, offset, places) = in_order_of_memory(kept);
@@ -110,7 +111,7 @@ impl Walk {
             (Form::Rows, true)
         };
         let second = if form == Form::Rows { ways[1] } else { across[1] };
-        let copied = [first_copied, arrays == 2 && second != unit];
+        let copied = [first_copied, second_size.is_some_and(|size| second != size.cast_signed())];
         let all: usize = kept.iter().map(|k| k.len).product();
         let elements: usize = reduced.iter().map(|&(len, _)| len).product();
         let buffer = BUFFER / size;
@@ -275,7 +276,7 @@ mod tests {
         let alone = |axes: &[(usize, isize)]| -> Vec<(usize, [isize; 2])> {
             axes.iter().map(|&(len, stride)| (len, [stride, 0])).collect()
         };
-        Walk::new(&alone(kept), &alone(reduced), size, 1)
+        Walk::new(&alone(kept), &alone(reduced), size, None)
     }
 
     #[test]
@@ -333,7 +334,7 @@ mod tests {
         let reversed = one(&[(3, 8), (4, -24), (5, 96)], &[(2, 4)], 4);
         assert_eq!(reversed.kept, fortran.kept);
         // Two arrays have to agree.
-        let two = |other| Walk::new(&[(3, [8, other]), (4, [24, 24])], &[(2, [4, 4])], 4, 2);
+        let two = |other| Walk::new(&[(3, [8, other]), (4, [24, 24])], &[(2, [4, 4])], 4, Some(4));
         assert_eq!([two(8).kept.len(), two(16).kept.len()], [1, 2]);
     }
 
@@ -341,7 +342,7 @@ mod tests {
     fn the_second_array_is_copied_where_it_lies_otherwise() {
         let walk = |first, second| {
             let [(a, b), (c, d)] = [first, second];
-            Walk::new(&[(1000, [a, c])], &[(500, [b, d])], 4, 2)
+            Walk::new(&[(1000, [a, c])], &[(500, [b, d])], 4, Some(4))
         };
         let (rows, columns) = ((2000, 4), (4, 4000));
         assert_eq!(walk(rows, rows).copied, [false; 2]);

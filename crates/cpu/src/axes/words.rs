@@ -27,6 +27,8 @@ pub(super) trait Word:
     fn of(bits: u64) -> Self;
     /// The integer.
     fn wide(self) -> i64;
+    /// One more where all bits of `mask` are set, and the same where none is.
+    fn counted(self, mask: Self) -> Self;
     /// All bits if it is above `limit`, or none. Neither is negative.
     fn is_above(self, limit: Self) -> Self;
     /// Words of floats in their order, -0 below +0; its own inverse.
@@ -173,6 +175,10 @@ macro_rules! word {
             #[inline(always)]
             fn wide(self) -> i64 {
                 i64::from(self)
+            }
+            #[inline(always)]
+            fn counted(self, mask: Self) -> Self {
+                self.wrapping_sub(mask)
             }
             #[inline(always)]
             fn is_above(self, limit: Self) -> Self {

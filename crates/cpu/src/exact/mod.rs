@@ -68,6 +68,11 @@ const WIDE_BLOCK: usize = 15 * BLOCK;
 /// a slowly growing series does not fail at every block.
 pub(crate) const HEADROOM: i32 = 2;
 
+/// `2^exponent`, which is normal.
+pub(crate) const fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
 /// What the previous blocks taught: speed only, never the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuner {

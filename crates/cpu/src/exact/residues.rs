@@ -28,6 +28,7 @@
 //! Source: warpfold's own.
 
 use super::fixed::Part;
+use super::power_of_two as power;
 use crate::simd::{Kernel, Simd};
 use crate::slices::Slices;
 use core::ops::Range;
@@ -47,11 +48,6 @@ const LANES: usize = 8;
 /// The bits of the anchor of a sum whose last bit weighs `2^unit`.
 const fn anchor(unit: i32) -> f64 {
     f64::from_bits((((unit + 52 + 1023) as u64) << 52) | (1 << 51))
-}
-
-/// `2^exponent`, which is normal.
-const fn power(exponent: i32) -> f64 {
-    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 /// Where the elements of one array lie: below `2^top`, and not below `2^(top - DEPTH)`.

@@ -1,6 +1,17 @@
 //! Memory that grows with the groups: the system may refuse it.
 
+use std::collections::TryReserveError;
+use std::sync::{Mutex, PoisonError};
 use warpfold_core::Error;
+
+/// What growing leaves to others: buffers of readers and threads end the program where they find no memory.
+const HEADROOM: usize = 64 << 20;
+
+/// Less than this grows without a look at what is left.
+const LITTLE: usize = 1 << 20;
+
+/// One thread grows at a time, so that two do not take the same headroom.
+static GROWING: Mutex<()> = Mutex::new(());
 
 /// There is no memory for another group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +36,27 @@ pub(super) fn make_room<T>(items: &mut Vec<T>, more: usize) -> Result<(), OutOfM
 #[cold]
 #[inline(never)]
 fn refill<T>(items: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
-    items.try_reserve(more).map_err(|_| OutOfMemory)
+    reserve(items, |items| items.try_reserve(more))
+}
+
+/// Makes room, where enough is left behind it.
+fn reserve<T>(
+    items: &mut Vec<T>,
+    grow: impl FnOnce(&mut Vec<T>) -> Result<(), TryReserveError>,
+) -> Result<(), OutOfMemory> {
+    let _one = GROWING.lock().unwrap_or_else(PoisonError::into_inner);
+    grow(items).map_err(|_| OutOfMemory)?;
+    if items.capacity() * size_of::<T>() > LITTLE && check_memory(HEADROOM).is_err() {
+        items.shrink_to_fit();
+        return Err(OutOfMemory);
+    }
+    Ok(())
 }
 
 /// So many items that are zero.
 pub(super) fn zeros<T: Clone + Default>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut items = Vec::new();
-    items.try_reserve_exact(len).map_err(|_| OutOfMemory)?;
+    reserve(&mut items, |items| items.try_reserve_exact(len))?;
     items.resize(len, T::default());
     Ok(items)
 }

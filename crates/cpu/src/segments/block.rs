@@ -3,7 +3,7 @@
 use super::bounds::Block;
 use super::source::{Copies, Segments};
 use super::{Column, Walk, in_segment};
-use crate::axes::{Lengths, RaggedCells, RaggedFold};
+use crate::axes::{Lengths, RaggedCells};
 use crate::gather::Buffers;
 use crate::grid::{GridSum, sum_in_two};
 use crate::ragged::Span;
@@ -39,17 +39,11 @@ pub(super) struct Hands<'a> {
     types: &'a [DType],
     spans: Vec<Span>,
     copies: [Copies; 2],
-    /// Of each column, once they are asked.
-    cells: Vec<Option<Pair>>,
+    /// Of each column the accumulators of its stages, as many as were asked.
+    cells: Vec<Vec<Box<dyn RaggedCells>>>,
     /// Of each column the answer for no elements, once it is known.
     empty: Vec<Option<u64>>,
     slow: Slow<'a>,
-}
-
-/// Accumulators, and those for what they cannot answer.
-struct Pair {
-    cells: Box<dyn RaggedCells>,
-    again: Option<Box<dyn RaggedCells>>,
 }
 
 /// The general way: states of each kind.
@@ -67,7 +61,7 @@ impl<'a> Hands<'a> {
             types,
             spans: Vec::new(),
             copies: Default::default(),
-            cells: (0..columns).map(|_| None).collect(),
+            cells: (0..columns).map(|_| Vec::new()).collect(),
             empty: vec![None; columns],
             slow: Slow { walk, workers: Vec::new(), buffers: Buffers::default() },
         }
@@ -98,18 +92,19 @@ impl<'a> Hands<'a> {
         for (c, column) in walk.columns.iter().enumerate() {
             let (Some(chosen), Some(rows)) = (&column.chosen, rows) else { continue };
             let dtype = types[c];
-            let Pair { cells, again } = cells[c].get_or_insert_with(|| {
-                let cells = |fold: &dyn RaggedFold| fold.ragged(walk.cut.widest);
-                let again = chosen.again.as_deref().map(cells);
-                Pair { cells: cells(&*chosen.fold), again }
-            });
-            let mut left = taken(&mut **cells, rows, spans, to[c]);
-            // What is said of no elements means nothing.
-            left.retain(|&i| spans[i].len > 0);
-            if let Some(again) = again
-                && !left.is_empty()
-            {
-                retake(&mut **again, rows, spans, &mut left, dtype.size(), to[c]);
+            let cells = &mut cells[c];
+            let mut left = Vec::new();
+            for (stage, fold) in chosen.stages.iter().enumerate() {
+                if cells.len() == stage {
+                    cells.push(fold.ragged(walk.cut.widest));
+                }
+                if stage == 0 {
+                    left = taken(&mut *cells[0], rows, spans, to[c]);
+                    // What is said of no elements means nothing.
+                    left.retain(|&i| spans[i].len > 0);
+                } else if !left.is_empty() {
+                    retake(&mut *cells[stage], rows, spans, &mut left, dtype.size(), to[c]);
+                }
             }
             for i in left {
                 match slow.number(spans[i], column) {

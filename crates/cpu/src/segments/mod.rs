@@ -248,6 +248,8 @@ impl Walk<'_> {
             reduced: &[true],
             kinds: job.kinds,
             start: 0,
+            initial: None,
+            marks: None,
             isa: job.isa,
             threads: job.threads,
         };
@@ -260,8 +262,8 @@ impl Walk<'_> {
         for (column, to) in self.columns.iter().zip(to) {
             let (first, second) = match &outputs[column.place] {
                 Outputs::Values(values) => (values[0].first(), values[0].second()),
-                Outputs::Numbers(numbers) => match numbers.get(0) {
-                    Some(first) => (first, None),
+                Outputs::Numbers { numbers, second } => match numbers.get(0) {
+                    Some(first) => (first, second.as_ref().and_then(|second| second.get(0))),
                     None => continue,
                 },
             };

@@ -1,7 +1,7 @@
 //! The elements of segments: as they lie, or copied to where they follow each other.
 
 use crate::gather::Buffers;
-use crate::pack::Pack;
+use crate::pack::{Pack, room};
 use crate::ragged::{Ragged, Span};
 use core::marker::PhantomData;
 use warpfold_core::layout::View;
@@ -156,10 +156,7 @@ impl<'a> Source<'a> {
             moved.push(Span { start, len });
             start += len;
         }
-        if words.len() * 8 < start * size {
-            words.resize((start * size).div_ceil(8), 0);
-        }
-        let to: &mut [u8] = &mut bytemuck::cast_slice_mut(words)[..start * size];
+        let to = room(words, start * size);
         if let Some(line) = line {
             for (span, place) in spans.iter().zip(&*moved) {
                 let to = &mut to[place.start * size..][..place.len * size];

@@ -60,6 +60,10 @@ impl Simd for Avx2 {
         unsafe { _mm256_fmsub_pd(a, b, c) }
     }
     #[inline(always)]
+    unsafe fn and(a: __m256d, b: __m256d) -> __m256d {
+        unsafe { _mm256_and_pd(a, b) }
+    }
+    #[inline(always)]
     unsafe fn or(a: __m256d, b: __m256d) -> __m256d {
         unsafe { _mm256_or_pd(a, b) }
     }

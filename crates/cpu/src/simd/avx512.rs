@@ -60,6 +60,10 @@ impl Simd for Avx512 {
         unsafe { _mm512_fmsub_pd(a, b, c) }
     }
     #[inline(always)]
+    unsafe fn and(a: __m512d, b: __m512d) -> __m512d {
+        unsafe { _mm512_and_pd(a, b) }
+    }
+    #[inline(always)]
     unsafe fn or(a: __m512d, b: __m512d) -> __m512d {
         unsafe { _mm512_or_pd(a, b) }
     }

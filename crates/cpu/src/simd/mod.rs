@@ -76,6 +76,8 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn add_beside(a: Self::F, b: Self::F, one: Self::F) -> Self::F;
     /// `a * b - c`, rounded once.
     unsafe fn mul_sub(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// Bitwise and.
+    unsafe fn and(a: Self::F, b: Self::F) -> Self::F;
     /// Bitwise or.
     unsafe fn or(a: Self::F, b: Self::F) -> Self::F;
     /// `a | (b ^ c)`.

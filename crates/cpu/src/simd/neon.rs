@@ -119,6 +119,10 @@ impl Simd for Neon {
         unsafe { each!(|a, b, c| vfmaq_f64(vnegq_f64(c), a, b), a, b, c) }
     }
     #[inline(always)]
+    unsafe fn and(a: F, b: F) -> F {
+        unsafe { each!(|a, b| number(vandq_u64(bits(a), bits(b))), a, b) }
+    }
+    #[inline(always)]
     unsafe fn or(a: F, b: F) -> F {
         unsafe { each!(|a, b| number(vorrq_u64(bits(a), bits(b))), a, b) }
     }

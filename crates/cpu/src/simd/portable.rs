@@ -108,6 +108,11 @@ impl Simd for Portable {
         core::array::from_fn(|i| a[i].mul_add(b[i], -c[i]))
     }
     #[inline(always)]
+    unsafe fn and(a: F, b: F) -> F {
+        let (a, b) = (bits(a), bits(b));
+        floats([a[0] & b[0], a[1] & b[1]])
+    }
+    #[inline(always)]
     unsafe fn or(a: F, b: F) -> F {
         let (a, b) = (bits(a), bits(b));
         floats([a[0] | b[0], a[1] | b[1]])

@@ -104,7 +104,16 @@ fn check<T: Element>(shape: [usize; 3], axes: usize, pattern: usize, random: &mu
                 .collect();
             let views = [Some(&views[0]), pair.then_some(&views[1])];
             let start = (cut[0] * inner) as u64;
-            let job = Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads };
+            let job = Job {
+                views,
+                reduced: &reduced,
+                kinds: &kinds,
+                start,
+                initial: None,
+                marks: None,
+                isa,
+                threads,
+            };
             job.absorb_into(&mut states).unwrap();
         }
         for (output, states) in states.iter().enumerate() {
@@ -190,6 +199,8 @@ fn states_of_another_question_are_refused_and_left_alone() {
         reduced: &[true, false],
         kinds: &[Kind::Sum, Kind::Counts],
         start: 0,
+        initial: None,
+        marks: None,
         isa: Isa::active().unwrap(),
         threads: Threads::Exactly(1),
     };

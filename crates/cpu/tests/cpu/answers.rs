@@ -5,13 +5,13 @@ use crate::thorough::{cases, seed, up_to};
 use fastrand::Rng;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::layout::View;
-use warpfold_core::op::{AnyState, Kind, Op, Rules, Value};
-use warpfold_core::{DType, NanPolicy};
+use warpfold_core::op::{AnyState, Kind, Op, RawRun, Rules, Value};
+use warpfold_core::{DType, NanPolicy, Scalar};
 use warpfold_cpu::isa::Isa;
-use warpfold_cpu::{Job, Outputs, Threads};
+use warpfold_cpu::{Job, Outputs, Threads, Worker};
 
 /// Data that tells answers apart which are nearly right.
-pub(crate) const PATTERNS: [&str; 10] = [
+pub(crate) const PATTERNS: [&str; 15] = [
     "uniform",
     "integers",
     "ties",
@@ -22,6 +22,11 @@ pub(crate) const PATTERNS: [&str; 10] = [
     "cancelling",
     "tiny",
     "bits",
+    "gaps",
+    "nothing",
+    "endless",
+    "near",
+    "huge",
 ];
 
 fn element(dtype: DType, x: f64) -> u64 {
@@ -65,6 +70,12 @@ pub(crate) fn make(dtype: DType, pattern: &str, index: usize, random: &mut Rng) 
             }
         }
         "tiny" => random.f64() * 1e-160,
+        "gaps" if random.bool() => f64::NAN,
+        "nothing" => f64::NAN,
+        "endless" if random.u32(..10) == 0 => f64::INFINITY,
+        // Differences that are far smaller than the elements.
+        "near" => 1.1 + f64::from(random.u32(..40) / 39) * 1e-6,
+        "huge" => (random.f64() - 0.5) * 2f64.powi(random.i32(-990..990)),
         "bits" => return random.u64(..),
         _ => random.f64() - 0.5,
     };
@@ -143,7 +154,7 @@ fn answers(job: &Job<'_>, op: Op, rules: &Rules) -> Result<Vec<u64>, String> {
     let outputs = job.values(&[(op, 0)], rules).map_err(|error| error.to_string())?;
     Ok(match &outputs[0] {
         Outputs::Values(values) => values.iter().map(|v| v.first().to_bits()).collect(),
-        Outputs::Numbers(numbers) => numbers.iter().map(|x| x.to_bits()).collect(),
+        Outputs::Numbers { numbers, .. } => numbers.iter().map(|x| x.to_bits()).collect(),
     })
 }
 
@@ -156,6 +167,150 @@ fn finished(
     let values = states.as_ref()?.iter().map(|s| s[0].finish(op, rules));
     let values: Result<Vec<Value>, _> = values.collect();
     Ok(values.map_err(|error| error.to_string())?.iter().map(|v| v.first().to_bits()).collect())
+}
+
+/// The bits of all numbers of an operation's answers.
+fn all_bits(outputs: &Outputs) -> Vec<u64> {
+    let both = |value: &Value| [Some(value.first()), value.second()];
+    match outputs {
+        Outputs::Values(values) => {
+            values.iter().flat_map(both).flatten().map(|x| x.to_bits()).collect()
+        }
+        Outputs::Numbers { numbers, second } => (0..numbers.len())
+            .flat_map(|i| [numbers.get(i), second.as_ref().and_then(|second| second.get(i))])
+            .flatten()
+            .map(|x| x.to_bits())
+            .collect(),
+    }
+}
+
+/// The states of the marked elements of each output, one by one.
+fn states_of_marked(array: &Array, marks: &View<'_>, job: &Job<'_>) -> Vec<Vec<AnyState>> {
+    let identity = || job.kinds.iter().map(|&kind| AnyState::identity(kind, array.dtype).unwrap());
+    let kept = array.shape.iter().zip(job.reduced).filter(|(_, reduced)| !**reduced);
+    let outputs: usize = kept.map(|(n, _)| n).product();
+    let mut states: Vec<Vec<AnyState>> = (0..outputs).map(|_| identity().collect()).collect();
+    for (flat, &mark) in marks.contiguous().unwrap().iter().enumerate() {
+        let (mut rest, mut at, mut output, mut place) = (flat, array.offset as isize, 0, 0);
+        let (mut wide, mut deep) = (1, 1);
+        for (axis, &n) in array.shape.iter().enumerate().rev() {
+            let i = rest % n;
+            rest /= n;
+            at += i as isize * array.strides[axis];
+            let (index, all) =
+                if job.reduced[axis] { (&mut place, &mut deep) } else { (&mut output, &mut wide) };
+            *index += i * *all;
+            *all *= n;
+        }
+        let items = &array.bytes[at as usize..][..array.dtype.size()];
+        for (state, &kind) in states[output].iter_mut().zip(job.kinds) {
+            let mut one = Worker::new(kind, array.dtype, Isa::BASELINE).unwrap();
+            if mark == 0 {
+                one.skip(place as u64, 1);
+            } else {
+                one.absorb(RawRun { start: place as u64, items, others: &[] }).unwrap();
+            }
+            state.merge(&one.into_state()).unwrap();
+        }
+    }
+    states
+}
+
+#[test]
+fn several_operations_and_an_initial_value_are_those_of_the_states() {
+    let mut random = Rng::with_seed(seed(0x5e7e_7a15));
+    let takers = [Op::Sum, Op::Prod, Op::Min, Op::Max, Op::MinMax, Op::Range, Op::NormInf];
+    for round in 0..cases() as usize {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let pattern = PATTERNS[random.usize(..PATTERNS.len())];
+        let shape = shape(&mut random);
+        let array = Array::new(dtype, &shape, pattern, &mut random);
+        let reduced: Vec<bool> = shape.iter().map(|_| random.bool()).collect();
+        let some = make(dtype, PATTERNS[random.usize(..PATTERNS.len())], 0, &mut random);
+        let initial = random.bool().then(|| Scalar::from_bits(dtype, some));
+        let all: Vec<Op> = match initial {
+            Some(_) => takers.into_iter().filter(|op| op.supports(dtype)).collect(),
+            None => {
+                Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1).collect()
+            }
+        };
+        let count = random.usize(1..5);
+        let drawn: Vec<Op> = (0..count).map(|_| all[random.usize(..all.len())]).collect();
+        let mut kinds: Vec<Kind> = drawn.iter().map(|op| op.kind()).collect();
+        kinds.sort_by_key(|kind| format!("{kind:?}"));
+        kinds.dedup();
+        let ops: Vec<(Op, usize)> = drawn
+            .iter()
+            .map(|op| (*op, kinds.iter().position(|&kind| kind == op.kind()).unwrap()))
+            .collect();
+        let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error][random.usize(..5) % 3];
+        let mut rules = Rules::default().ddof(random.u64(..3)).nan(nan);
+        if dtype.is_float() && random.u32(..4) == 0 {
+            rules.out = Some([DType::F64, DType::F32][random.usize(..2)]);
+        }
+        let view = array.view();
+        // Marks in C order, or the same for all.
+        let mut marks: Vec<u8> = (0..view.len()).map(|_| u8::from(random.u32(..3) > 0)).collect();
+        if random.u32(..4) == 0 {
+            marks.fill(random.u8(..2));
+        }
+        let marks = View::from_bytes(DType::Bool, &marks, &shape).unwrap();
+        let marked = random.u32(..3) == 0;
+        let plain = Job {
+            views: [Some(&view), None],
+            reduced: &reduced,
+            kinds: &kinds,
+            start: 0,
+            initial: None,
+            marks: None,
+            isa: Isa::BASELINE,
+            threads: Threads::Exactly(1),
+        };
+        let mut states = plain.states().unwrap();
+        if marked {
+            states = states_of_marked(&array, &marks, &plain);
+        }
+        if let Some(initial) = initial {
+            let bytes = initial.to_bits().to_le_bytes();
+            let len: usize = shape.iter().zip(&reduced).filter(|r| *r.1).map(|r| r.0).product();
+            let one = View::from_bytes(dtype, &bytes[..dtype.size()], &[1]).unwrap();
+            let job =
+                Job { views: [Some(&one), None], reduced: &[true], start: len as u64, ..plain };
+            let alone = job.states().unwrap();
+            for states in &mut states {
+                states.iter_mut().zip(&alone[0]).for_each(|(s, one)| s.merge(one).unwrap());
+            }
+        }
+        let note = format!(
+            "round {round}: {ops:?} of {dtype} {shape:?} {reduced:?} {pattern} {initial:?} {rules:?}"
+        );
+        for isa in Isa::available() {
+            let threads = Threads::Exactly(random.usize(1..4));
+            let marks = marked.then_some(&marks);
+            let job = Job { initial, marks, isa, threads, ..plain };
+            match job.values(&ops, &rules) {
+                Err(error) => {
+                    // Of some operation and output.
+                    let errors = states.iter().flat_map(|states| {
+                        ops.iter().filter_map(|&(op, state)| states[state].finish(op, &rules).err())
+                    });
+                    let error = error.to_string();
+                    assert!(
+                        errors.map(|e| e.to_string()).any(|e| e == error),
+                        "{isa} {note}: {error}"
+                    );
+                }
+                Ok(found) => {
+                    for (&(op, state), found) in ops.iter().zip(&found) {
+                        let want: Vec<Value> =
+                            states.iter().map(|s| s[state].finish(op, &rules).unwrap()).collect();
+                        let want = all_bits(&Outputs::Values(want));
+                        assert_eq!(all_bits(found), want, "{op} on {isa} {note}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Every operation that an array has, on every instruction set.
@@ -194,6 +349,8 @@ fn compare(
         reduced,
         kinds: &kinds,
         start: 0,
+        initial: None,
+        marks: None,
         isa: Isa::BASELINE,
         threads: Threads::Exactly(1),
     };
@@ -726,6 +883,8 @@ fn products_of_integers_at_the_ends_of_64_bits() {
                         reduced: &reduced,
                         kinds: &[Op::Prod.kind()],
                         start: 0,
+                        initial: None,
+                        marks: None,
                         isa,
                         threads: Threads::Exactly(1),
                     };

@@ -66,7 +66,16 @@ fn alone(array: &Array, [start, len]: [usize; 2], op: Op, rules: &Rules) -> Resu
     let views = [Some(&view), (op.arity() == 2).then_some(&view)];
     let kinds = [op.kind()];
     let (isa, threads) = (Isa::BASELINE, Threads::Exactly(1));
-    let job = Job { views, reduced: &[true], kinds: &kinds, start: 0, isa, threads };
+    let job = Job {
+        views,
+        reduced: &[true],
+        kinds: &kinds,
+        start: 0,
+        initial: None,
+        marks: None,
+        isa,
+        threads,
+    };
     job.states()?[0][0].finish(op, rules)
 }
 
@@ -267,6 +276,8 @@ fn products_of_two_arrays_may_lie_in_two_ways() {
                         reduced: &[true],
                         kinds: &[Kind::Dot],
                         start: 0,
+                        initial: None,
+                        marks: None,
                         isa: Isa::BASELINE,
                         threads: Threads::Exactly(1),
                     };
@@ -382,7 +393,16 @@ fn an_initial_value_stands_behind_the_last_element() {
             let view = View::from_bytes(dtype, &segment, &[len + 1]).unwrap();
             let views = [Some(&view), None];
             let (isa, threads) = (Isa::best(), Threads::Exactly(1));
-            let job = Job { views, reduced: &[true], kinds: &kinds, start: 0, isa, threads };
+            let job = Job {
+                views,
+                reduced: &[true],
+                kinds: &kinds,
+                start: 0,
+                initial: None,
+                marks: None,
+                isa,
+                threads,
+            };
             let states = job.states().unwrap();
             for ((op, place), got) in ops.into_iter().zip(&got) {
                 let expected = states[0][place].finish(op, &rules).unwrap();

@@ -12,7 +12,6 @@ use super::table::{ROW_ALIGNMENT, Table};
 use crate::Result;
 use crate::device::{Address, Launch, Stream};
 use warpfold_core::DType;
-use warpfold_core::op::Kind;
 
 /// Threads of outputs abreast that keep a device busy.
 const LEAST_THREADS: usize = 1 << 14;
@@ -134,7 +133,7 @@ impl Engine {
             out: to,
             overflow: scratch.overflow(),
             ask: answer.ask as u32,
-            absolute: answer.kind == Kind::AbsSum,
+            flags: answer.flags(),
             answer: answer.out.size() as u32,
             ..Parameters::default()
         };

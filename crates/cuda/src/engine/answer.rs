@@ -2,6 +2,7 @@
 
 use super::catalogue::FINISH_THREADS;
 use super::kernels::{Program, Tally};
+use super::number::Number;
 use super::{Engine, lock};
 use crate::device::{Address, Argument, Launch, Stream};
 use crate::{Error, Result};
@@ -48,11 +49,14 @@ pub(super) struct Answer {
     pub(super) dtype: DType,
     /// The type of the numbers.
     pub(super) out: DType,
+    /// Whether NaNs are as if they were not there, where that matters.
+    pub(super) omits: bool,
 }
 
 impl Answer {
     /// How an operation is finished there, if it is.
-    pub(super) fn of(op: Op, dtype: DType) -> Option<Answer> {
+    pub(super) fn of(number: impl Into<Number>, dtype: DType) -> Option<Answer> {
+        let Number { op, omits_nan } = number.into();
         let ask = match op {
             _ if !op.supports(dtype) => return None,
             Op::Sum | Op::Norm1 | Op::SumSq => Ask::Total,
@@ -77,17 +81,19 @@ impl Answer {
             Op::Prod | Op::LogSumExp if dtype.is_float() => Ask::Root,
             _ => return None,
         };
-        Some(Answer { ask, kind: op.kind(), dtype, out: op.answer_type(dtype) })
+        let omits = omits_nan && dtype.is_float() && op != Op::CountNan;
+        Some(Answer { ask, kind: op.kind(), dtype, out: op.answer_type(dtype), omits })
     }
 
     /// What makes the number of any rows without a payload, if anything does:
     /// what comes in the place of elements that there
     /// are not would widen a range, and squares of integers are finished from
-    /// payloads.
+    /// payloads, as are counts without NaNs.
     pub(super) fn tally(&self) -> Option<Tally> {
         let of_squares = matches!(self.kind, Kind::SquareSum | Kind::Moments);
         Some(match self.ask {
             _ if of_squares && !self.dtype.is_float() => return None,
+            Ask::Count | Ask::All if self.omits => return None,
             Ask::Norm => Tally::Squares,
             Ask::Variance | Ask::Deviation => Tally::Variances,
             Ask::Total if of_squares => Tally::Squares,
@@ -108,10 +114,20 @@ impl Answer {
         matches!(self.ask, Ask::Total | Ask::Mean | Ask::Norm | Ask::Variance | Ask::Deviation)
     }
 
+    /// What kernels are told of it beside what is asked: `Flags` in `kernels/layout.cuh`.
+    pub(super) fn flags(&self) -> u32 {
+        u32::from(self.kind == Kind::AbsSum) | u32::from(self.omits) << 1
+    }
+
     /// Whether the number of `len` elements may not fit its type: totals of
     /// integers of 64 bits, of squares of 32 bits and more, or of 2^32 and more
-    /// shorter ones.
+    /// shorter ones. Or whether there may be none: an extreme of nothing but NaNs that
+    /// are omitted.
     pub(super) fn may_overflow(&self, len: usize) -> bool {
+        let extremes = [Ask::Least, Ask::Greatest, Ask::ArgMin, Ask::ArgMax, Ask::Range];
+        if self.omits && extremes.contains(&self.ask) {
+            return true;
+        }
         let integers = self.ask == Ask::Total && !self.dtype.is_float();
         let long = if self.kind == Kind::SquareSum { 4 } else { 8 };
         integers && (self.dtype.size() >= long || len as u64 >= 1 << 32)
@@ -196,6 +212,7 @@ impl Engine {
                 Argument::from(words as u64),
                 Argument::from(now),
                 Argument::from(answer.ask as u32),
+                Argument::from(u32::from(answer.omits)),
                 Argument::from(to + (first * step * size) as u64),
                 Argument::from(step as i64),
                 Argument::from(overflow),

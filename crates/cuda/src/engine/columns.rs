@@ -74,6 +74,7 @@ impl Build {
             Tally::Variances if long => 6,
             Tally::Variances => 3,
             Tally::Sums if self.dtype == DType::F16 => 1,
+            Tally::Sums if self.dtype == DType::F32 => 6,
             _ => 2,
         };
         let own = long || self.tally.is_of_squares() && self.dtype == DType::F32;

@@ -1,6 +1,7 @@
 //! What a reader wants to know of a reduction: how it is done, and what limits it.
 
 use super::kernels;
+use super::number::Number;
 use super::plan::{self, MOST_ROWS};
 use super::question::Question;
 use super::route::{Launches, Route, Walk};
@@ -12,7 +13,7 @@ use crate::device::Launch;
 use core::fmt;
 use core::sync::atomic::Ordering;
 use warpfold_core::DType;
-use warpfold_core::op::{Kind, Op};
+use warpfold_core::op::Kind;
 
 /// Bytes that a device reads in less time than a launch takes.
 const SMALL: u64 = 1 << 20;
@@ -158,7 +159,7 @@ impl Walk<'_> {
 }
 
 impl Engine {
-    /// How [`numbers_into`](Self::numbers_into) answers an operation over the axes that
+    /// How [`numbers_into`](Self::numbers_into) answers a number over the axes that
     /// `reduced` marks; `None` where it does not, and a state for each output is made.
     /// Nothing is launched; at most a kernel is loaded.
     ///
@@ -166,13 +167,13 @@ impl Engine {
     /// Views that cannot be; what the device says about the kernel.
     pub fn explain(
         &self,
-        op: Op,
+        number: impl Into<Number>,
         view: &DeviceView,
         reduced: &[bool],
     ) -> Result<Option<Explanation>> {
         // There need be no memory yet.
         view.extent()?;
-        let Some(question) = Question::of(op, view, reduced, self.shape.walk)? else {
+        let Some(question) = Question::of(number, view, reduced, self.shape.walk)? else {
             return Ok(None);
         };
         match question.route(self.machine()) {

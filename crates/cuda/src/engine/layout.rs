@@ -136,7 +136,7 @@ impl Layout {
         let step = self.units.dims.last().map_or(0, |d| d.index_step / self.unit as i64);
         words.push(two(self.outputs.first_index as u32, self.units.first_index as u32));
         words.push(two(step as u32, launch.ask));
-        words.push(two(u32::from(launch.absolute), launch.log_lanes));
+        words.push(two(launch.flags, launch.log_lanes));
         words.push(two(launch.log_near, self.unit as u32));
         words.push(two(self.run as u32, launch.share));
         for walk in [&self.outputs, &self.units] {
@@ -236,7 +236,7 @@ pub(super) struct Parameters {
     pub(super) wides: Address,
     pub(super) overflow: Address,
     pub(super) ask: u32,
-    pub(super) absolute: bool,
+    pub(super) flags: u32,
     pub(super) log_lanes: u32,
     pub(super) log_near: u32,
     /// Units of a block.

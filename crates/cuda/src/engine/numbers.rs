@@ -5,6 +5,7 @@
 //! not C order, they are put in order in the end.
 
 use super::answer::{Answer, Payloads, check_alignment};
+use super::number::Number;
 use super::question::Question;
 use super::route::{PayloadPlan, Route, Walk};
 use super::scratch::Scratch;
@@ -14,13 +15,14 @@ use super::view::DeviceView;
 use super::{Engine, lock};
 use crate::Result;
 use crate::device::{Address, Stream};
-use warpfold_core::op::{Numbers, Op};
+use warpfold_core::op::Numbers;
 
 impl Engine {
-    /// The answers of `op` over the axes that `reduced` marks, in C order, as
-    /// core finishes them under the default rules; waits for them. `None` where no
+    /// The answers of a number over the axes that `reduced` marks, in C order, as
+    /// core finishes them under the default rules or without NaNs; waits for them. `None` where no
     /// kernel makes them: pairs of answers, products and logsumexp of integers; of
-    /// outputs without elements, and of totals that do not fit their type. Then [`states_of_view`](Self::states_of_view) answers.
+    /// outputs without elements, and of totals that do not fit their type; of extremes of an output that has
+    /// nothing but NaNs, where these are omitted. Then [`states_of_view`](Self::states_of_view) answers.
     ///
     /// # Errors
     /// Views that cannot be; more outputs than memory holds; what the device
@@ -30,17 +32,17 @@ impl Engine {
     /// As for [`states_of_view`](Self::states_of_view).
     pub unsafe fn numbers_of_view(
         &self,
-        op: Op,
+        number: impl Into<Number>,
         view: &DeviceView,
         reduced: &[bool],
         stream: Stream,
     ) -> Result<Option<Numbers>> {
         // SAFETY: passed on from the caller.
-        let all = unsafe { self.numbers_of_all(&[op], view, reduced, stream)? };
+        let all = unsafe { self.numbers_of_all(&[number.into()], view, reduced, stream)? };
         Ok(all.into_iter().next().flatten())
     }
 
-    /// The same for several operations, with one wait.
+    /// The same for several numbers, with one wait.
     ///
     /// # Errors
     /// Those of [`numbers_of_view`](Self::numbers_of_view).
@@ -49,14 +51,14 @@ impl Engine {
     /// As for [`states_of_view`](Self::states_of_view).
     pub unsafe fn numbers_of_all(
         &self,
-        ops: &[Op],
+        asked: &[Number],
         view: &DeviceView,
         reduced: &[bool],
         stream: Stream,
     ) -> Result<Vec<Option<Numbers>>> {
         view.check(&**self.device())?;
-        let question = |&op: &Op| Question::of(op, view, reduced, self.shape.walk);
-        let questions: Vec<_> = ops.iter().map(question).collect::<Result<_>>()?;
+        let question = |&number: &Number| Question::of(number, view, reduced, self.shape.walk);
+        let questions: Vec<_> = asked.iter().map(question).collect::<Result<_>>()?;
         let asked: Vec<&Question> = questions.iter().flatten().collect();
         // SAFETY: passed on from the caller.
         let mut made = unsafe { self.answers_to(&asked, stream)? }.into_iter();
@@ -157,7 +159,8 @@ impl Engine {
     /// Leaves such answers in the device's memory at `to`, and says whether it
     /// did; what is there means nothing otherwise. Waits only where totals may
     /// not fit: those of integers of 64 bits, of squares of 32 bits and more, and
-    /// of 2^32 and more shorter ones.
+    /// of 2^32 and more shorter ones; and where there may be no number, of extremes
+    /// without NaNs.
     ///
     /// # Errors
     /// Those of [`numbers_of_view`](Self::numbers_of_view), and a misaligned
@@ -166,17 +169,17 @@ impl Engine {
     /// # Safety
     /// As for [`states_of_view`](Self::states_of_view), until the stream was
     /// waited for; and nobody else uses the memory of the answers, one of type
-    /// [`Op::answer_type`] for each output, until then.
+    /// [`Op::answer_type`](warpfold_core::op::Op::answer_type) for each output, until then.
     pub unsafe fn numbers_into(
         &self,
-        op: Op,
+        number: impl Into<Number>,
         view: &DeviceView,
         reduced: &[bool],
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
         view.check(&**self.device())?;
-        let question = Question::of(op, view, reduced, self.shape.walk)?;
+        let question = Question::of(number, view, reduced, self.shape.walk)?;
         let Some(question) = question else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         let scratch = self.scratch(stream)?;

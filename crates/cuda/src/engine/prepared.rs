@@ -4,6 +4,7 @@
 
 use super::answer::check_alignment;
 use super::gather::Step;
+use super::number::Number;
 use super::question::Question;
 use super::scratch::Scratch;
 use super::view::DeviceView;
@@ -11,7 +12,7 @@ use super::{Engine, Input, lock};
 use crate::device::{Address, Stream};
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
-use warpfold_core::op::{Kind, Op};
+use warpfold_core::op::Kind;
 
 /// The most elements of a copy.
 const MOST_COPIED: usize = 1 << 30;
@@ -61,14 +62,14 @@ impl Prepared {
     /// As for [`Engine::numbers_into`].
     pub unsafe fn numbers_into(
         &self,
-        op: Op,
+        number: impl Into<Number>,
         view: &DeviceView,
         reduced: &[bool],
         to: Address,
     ) -> Result<bool> {
         let engine = &*self.engine;
         view.check(&**engine.device())?;
-        let question = Question::of(op, view, reduced, engine.shape.walk)?;
+        let question = Question::of(number, view, reduced, engine.shape.walk)?;
         let Some(question) = question else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         // SAFETY: passed on from the caller.

@@ -3,13 +3,13 @@
 use super::abreast;
 use super::answer::Answer;
 use super::layout::{Layout, Row};
+use super::number::Number;
 use super::plan::ForcedWalk;
-use super::route::is_for_strides;
+use super::route::{has_long_rows, is_for_strides};
 use super::table::{Order, Table};
 use super::view::DeviceView;
 use crate::Result;
 use warpfold_core::layout::Split;
-use warpfold_core::op::Op;
 
 /// What is answered with numbers.
 pub(super) struct Question {
@@ -25,13 +25,13 @@ impl Question {
     /// The question, if it may be one that kernels answer. `forced` says how it
     /// is walked; without it, whatever is faster is done.
     pub(super) fn of(
-        op: Op,
+        number: impl Into<Number>,
         view: &DeviceView,
         reduced: &[bool],
         forced: Option<ForcedWalk>,
     ) -> Result<Option<Question>> {
         let split = Split::new(&view.shape, [&view.strides, &[]], reduced)?;
-        let Some(answer) = Answer::of(op, view.dtype) else { return Ok(None) };
+        let Some(answer) = Answer::of(number, view.dtype) else { return Ok(None) };
         if view.is_empty() {
             return Ok(None);
         }
@@ -39,9 +39,15 @@ impl Question {
         let order = Order::of(answer.kind);
         let table = Table::new(view.dtype, at, &split.kept, &split.reduced, order);
         let numbered = order == Order::Index;
-        let tally = answer.tally().filter(|_| table.is_aligned());
+        // NaNs that are omitted are counted in 32 bits.
+        let counts = !answer.omits || u32::try_from(table.elements.len).is_ok();
+        let tally = answer.tally().filter(|_| table.is_aligned() && counts);
         let is_walked = tally.is_some_and(|tally| {
+            // Rows and columns have no kernels that omit NaNs, and payloads tell how many
+            // there are.
+            let lacks_tables = answer.omits && !has_long_rows(&table);
             !tally.has_tables()
+                || lacks_tables
                 || match forced {
                     Some(walk) => walk != ForcedWalk::Tables,
                     None => is_for_strides(answer, &table),
@@ -49,7 +55,7 @@ impl Question {
         });
         let (size, [kept, reduced]) = (view.dtype.size(), [&split.kept[..], &split.reduced]);
         let abreast = tally
-            .filter(|_| matches!(forced, None | Some(ForcedWalk::Abreast)))
+            .filter(|_| !answer.omits && matches!(forced, None | Some(ForcedWalk::Abreast)))
             .and_then(|tally| abreast::outputs_of_a_thread(tally, &table, forced.is_some()))
             .and_then(|n| Layout::abreast(view.address, size, kept, reduced, numbered, n));
         let layout =

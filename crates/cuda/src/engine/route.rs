@@ -161,10 +161,19 @@ fn walk<'a>(answer: Answer, table: &'a Table, device: Machine<'_>) -> Option<Wal
     if answer.tally().is_some_and(|tally| !tally.has_tables()) {
         return GatheredRows::plan(answer, table, device).map(Walk::GatheredRows);
     }
+    if answer.omits {
+        return PayloadPlan::of(answer, table, device).map(Walk::Payloads);
+    }
     let rows = ShortRows::plan(answer, table, device).map(Walk::ShortRows);
     let columns = || Columns::plan(answer, table, device).map(Walk::Columns);
     let payloads = || PayloadPlan::of(answer, table, device).map(Walk::Payloads);
     rows.or_else(columns).or_else(payloads)
+}
+
+/// Whether a table has rows that lie as such, which are not short.
+pub(super) fn has_long_rows(table: &Table) -> bool {
+    let row = table.elements.len.saturating_mul(table.dtype.size());
+    table.has_rows() && row > MOST_SHORT_ROW
 }
 
 /// Whether the walk over any view serves a table best.

@@ -198,7 +198,7 @@ impl Engine {
             out: to,
             overflow: scratch.overflow(),
             ask: answer.ask as u32,
-            absolute: answer.kind == Kind::AbsSum,
+            flags: answer.flags(),
             log_lanes: sharing.lanes.trailing_zeros(),
             log_near: sharing.near.trailing_zeros(),
             share: sharing.share as u32,

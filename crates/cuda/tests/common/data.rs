@@ -22,6 +22,21 @@ pub(crate) const PATTERNS: [&str; 15] = [
     "drifting",
 ];
 
+/// What data may be like, whatever the question: shares of NaNs and infinities, constants,
+/// decades.
+pub(crate) const DRAWN: [&str; 10] = [
+    "one NaN",
+    "a hundredth NaN",
+    "half NaN",
+    "all NaN",
+    "a hundredth infinite",
+    "constant",
+    "forty decades",
+    "decades and NaN",
+    "subnormal",
+    "zeros of both signs",
+];
+
 /// The element nearest to a number; of integers, to a hundred of it.
 pub(crate) fn from_f64<T: Element>(x: f64) -> T {
     T::from_bits(match T::DTYPE {
@@ -40,8 +55,30 @@ pub(crate) fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> 
         let special = T::DTYPE.is_float() && x.without_sign() >= infinity.without_sign();
         if special { T::from_bits(0) } else { x }
     };
+    let decades = |random: &mut Random, most: f64| -> T {
+        let e = (random.unit() * 2.0 - 1.0) * most;
+        finite(from_f64((random.unit() - 0.5) * 10f64.powf(e)))
+    };
+    // As far as the type goes.
+    let all: f64 = if T::DTYPE == DType::F64 { 300.0 } else { 37.0 };
+    let only = random.place(n.max(1));
     (0..n)
         .map(|i| match pattern {
+            "one NaN" if i == only => from_f64(f64::NAN),
+            "one NaN" => from_f64(random.unit()),
+            "a hundredth NaN" if random.place(100) == 0 => from_f64(f64::NAN),
+            "a hundredth NaN" => from_f64(random.unit() - 0.25),
+            "half NaN" if random.place(2) == 0 => from_f64(f64::NAN),
+            "half NaN" => from_f64(random.unit() - 0.5),
+            "all NaN" => from_f64(-f64::NAN),
+            "a hundredth infinite" if random.place(100) == 0 => {
+                from_f64([f64::INFINITY, f64::NEG_INFINITY][random.place(64).min(1)])
+            }
+            "a hundredth infinite" => from_f64(random.unit()),
+            "constant" => from_f64(0.1),
+            "forty decades" => decades(random, all.min(20.0)),
+            "decades and NaN" if random.place(10) == 0 => from_f64(f64::NAN),
+            "decades and NaN" => decades(random, all),
             "uniform" => from_f64(random.unit()),
             "signed" => from_f64(random.unit() * 4.0 - 2.0),
             "random bits" => T::from_bits(random.next()),

@@ -7,6 +7,7 @@ mod common;
 mod axes;
 mod bad_memory;
 mod dependent_launches;
+mod drawn;
 mod feeder;
 mod full_reductions;
 mod groups;

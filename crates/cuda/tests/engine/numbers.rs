@@ -11,9 +11,9 @@ use crate::thorough::{self, up_to};
 use num_bigint::BigInt;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Value};
+use warpfold_core::op::{AnyState, Kind, NanPolicy, Numbers, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
-use warpfold_cuda::engine::{Engine, ForcedWalk, Shape};
+use warpfold_cuda::engine::{Engine, ForcedWalk, Number, Shape};
 use warpfold_cuda::{Buffer, Device, Limits, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
@@ -78,20 +78,30 @@ fn tables(device: Arc<dyn Device>) -> Engine {
 }
 
 /// What core answers; `None` if some output has no answer.
-fn finished(op: Op, states: &[AnyState]) -> Option<Vec<Scalar>> {
-    let finish = |s: &AnyState| s.finish(op, &Rules::default()).ok().map(Value::first);
+fn finished(Number { op, omits_nan }: Number, states: &[AnyState]) -> Option<Vec<Scalar>> {
+    let nan = if omits_nan { NanPolicy::Omit } else { NanPolicy::Propagate };
+    let rules = Rules::default().nan(nan);
+    let finish = |s: &AnyState| s.finish(op, &rules).ok().map(Value::first);
     states.iter().map(finish).collect()
 }
 
-fn check(engine: &Engine, op: Op, sample: &Sample, reduced: &[bool], note: &str) {
+pub(super) fn check(
+    engine: &Engine,
+    number: impl Into<Number>,
+    sample: &Sample,
+    reduced: &[bool],
+    note: &str,
+) {
     let device = &**engine.device();
+    let number @ Number { op, omits_nan } = number.into();
     let states = reference([Some(sample), None], reduced, op.kind(), 0);
-    let expected = finished(op, &states);
+    let expected = finished(number, &states);
     let placed = Placed::in_junk(device, sample);
     // SAFETY: the array was placed here, and nobody writes to it.
-    let got = unsafe { engine.numbers_of_view(op, &placed.view, reduced, Stream::DEFAULT) };
+    let got = unsafe { engine.numbers_of_view(number, &placed.view, reduced, Stream::DEFAULT) };
     let (dtype, layout) = (sample.dtype, &sample.layout);
-    let note = || format!("{op} of {dtype} {layout:?} over {reduced:?}, {note}");
+    let omit = if omits_nan { " without NaNs" } else { "" };
+    let note = || format!("{op} of {dtype}{omit} {layout:?} over {reduced:?}, {note}");
     let got = match got {
         Ok(got) => got,
         Err(error) => panic!("{error}: {}", note()),

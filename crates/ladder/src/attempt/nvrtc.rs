@@ -247,6 +247,10 @@ pub fn fetch(told: &mut dyn FnMut(Fetching<'_>)) -> Result<(), Failed> {
     if loaded_from(&folder).is_ok() {
         return Ok(());
     }
+    // What was killed could not clean up.
+    for left in within(&cache, PARTIAL).iter().filter(|left| !is_being_made(left)) {
+        let _ = std::fs::remove_dir_all(left);
+    }
     told(Fetching::Begins { download: DOWNLOAD, unpacked: UNPACKED, folder: &folder });
     let partial = Partial(cache.join(format!("{PARTIAL}{}", std::process::id())));
     let mut attempt = 1;
@@ -274,6 +278,13 @@ pub fn fetch(told: &mut dyn FnMut(Fetching<'_>)) -> Result<(), Failed> {
 
 /// How the names of folders begin in which a wheel is being made: nobody looks for a compiler there.
 const PARTIAL: &str = ".partial-";
+
+/// Whether the process that makes such a folder is there; it is not asked where there is no /proc.
+fn is_being_made(partial: &Path) -> bool {
+    let process = partial.file_name().and_then(|name| name.to_str()?.strip_prefix(PARTIAL));
+    let proc = Path::new("/proc");
+    !proc.is_dir() || process.is_some_and(|process| proc.join(process).exists())
+}
 
 /// A folder that goes, whatever happens.
 struct Partial(PathBuf);

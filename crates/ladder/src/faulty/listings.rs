@@ -65,8 +65,8 @@ enum Items {
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) rung: &'static str,
-    text: Text,
-    kernel: &'static str,
+    pub(super) text: Text,
+    pub(super) kernel: &'static str,
     /// Its functions, in order.
     shown: &'static [&'static str],
     items: Items,

@@ -145,8 +145,8 @@ const CLIMB: [&str; 6] =
 
 fn climb() -> Vec<Row> {
     let of = |id: &str| {
-        let rate = Figures::of(id).map_or(0.0, |figures| figures.gbps);
-        let tiles = (rate / 375.0).round() as u32;
+        let (rate, over) = Figures::of(id).map_or((0.0, 0.0), |f| (f.gbps, f.over_neighbored));
+        let tiles = over.round() as u32;
         let tile = move |i: u32| if i < tiles { full(0, "") } else { Tile::Empty };
         row(format!("{id}: {rate:.0}"), (0..12).map(tile))
     };

@@ -29,10 +29,12 @@ impl Figures {
         Figures::all().find(|figures| figures.rung == rung)
     }
 
-    /// As a sentence has them.
+    /// As a sentence of a page has them, marked as the record's.
     #[must_use]
     pub fn told(&self) -> String {
-        let Figures { gbps, over_neighbored, .. } = self;
-        format!("{gbps:.0} GB/s, {over_neighbored:.2} times as fast as neighbored")
+        let Figures { rung, gbps, over_neighbored } = self;
+        format!(
+            "<!--h200 gbps {rung}-->{gbps:.0}<!--/--> GB/s, <!--h200 times neighbored {rung} .2-->{over_neighbored:.2}<!--/--> times as fast as `neighbored`"
+        )
     }
 }

@@ -148,9 +148,9 @@ pub static LESSONS: [Lesson; 14] = [
         title: "First add during load",
         read: "Harris' step: at the first level of a tree half of the threads of a block add, and the other half has loaded an element and is done. So let each thread load two, and add them in a register on the way: the level is gone, with its barrier and its half of the shared memory, and half as many blocks pay for the tree. The rest of the tree folds halves onto each other: sequential addressing, the first threads side by side, no conflicts.\n\nThe two elements are a block's width apart, so that lanes side by side still ask for neighbours. Two that lie side by side would be added just as well, and each of two loads would move twice the sectors.",
         drawing: Picture::Rows(&FIRST_ADD),
-        question: "`shared-first-add` folds 512 elements in one block of 256 threads. Each warp that waits at a barrier counts once. How many waits are there?",
-        run: run("shared-first-add", 512, 256, What::Counter(Counter::Barriers)),
-        explain: "One barrier behind the loads, and one for each of 8 levels: 9 of 8 warps, for 512 elements. `shared-neighbored` has two blocks for as many, and a second launch for their partials: 216 waits",
+        question: "`sequential-first-add` folds 512 elements in one block of 256 threads. Each warp that waits at a barrier counts once. How many waits are there?",
+        run: run("sequential-first-add", 512, 256, What::Counter(Counter::Barriers)),
+        explain: "One barrier behind the loads, and one for each of 8 levels: 9 of 8 warps, for 512 elements. `block-sum` has two blocks for as many, and a second launch for their partials: 216 waits",
         exercise: exercise!(
             "11",
             2,
@@ -161,7 +161,7 @@ pub static LESSONS: [Lesson; 14] = [
                 Need::AtMost(Counter::BankConflicts, 0)
             ]
         ),
-        rung: Some("shared-first-add"),
+        rung: Some("sequential-first-add"),
     },
     Lesson {
         number: 12,
@@ -177,7 +177,7 @@ pub static LESSONS: [Lesson; 14] = [
     Lesson {
         number: 13,
         title: "Occupancy and latency",
-        read: "A warp that waits for memory is no loss while another one has something to do. A multiprocessor holds as many blocks as its warps, its registers and its shared memory have room for, whichever is least: occupancy is the part of its warps that it holds.\n\nHow much is enough? Little's law: what is on its way = latency x throughput. An H200 has 4480 GB/s for 132 multiprocessors, and a load takes 340 ns where memory has nothing else to do: 11 KiB on their way for each multiprocessor. Under load a load takes twice as long, and 24 KiB reach nine tenths of the rate. It does not matter who carries them: 2048 threads with 12 bytes each, or 512 with 48. A thread has as many loads on its way as it asks for before it needs the first.",
+        read: "A warp that waits for memory is no loss while another one has something to do. A multiprocessor holds as many blocks as its warps, its registers and its shared memory have room for, whichever is least: occupancy is the part of its warps that it holds.\n\nHow much is enough? Little's law: what is on its way = latency x throughput. An H200 has <!--h200 cell latency Bytes-in-flight 8/1024 GB/s-->4480<!--/--> GB/s for 132 multiprocessors, and a load takes <!--h200 found latency memory:-->340<!--/--> ns where memory has nothing else to do: <!--h200 found latency GB/s-are-->11<!--/--> KiB on their way for each multiprocessor. Under load a load takes twice as long, and <!--h200 found latency multiprocessor;-measured,-->24<!--/--> KiB reach nine tenths of the rate. It does not matter who carries them: 2048 threads with 12 bytes each, or 512 with 48. A thread has as many loads on its way as it asks for before it needs the first.",
         drawing: Picture::Rows(&OCCUPANCY),
         question: "Blocks of 96 threads, 65 registers a thread, compute capability 9.0: 65536 registers in four parts, given to whole warps in units of 256. How many blocks does a multiprocessor hold?",
         run: Run::Occupancy(Block { threads: 96, registers: 65, shared: 0 }),
@@ -187,8 +187,8 @@ pub static LESSONS: [Lesson; 14] = [
     },
     Lesson {
         number: 14,
-        title: "From 375 to 4461 GB/s",
-        read: "On an H200 the first rung reads 375 GB/s, and the last one 4461. All that lies between is in this course: lanes side by side in memory, no warp that diverges, no conflicts, few barriers, a tree that is paid once for many elements, shuffles, loads of 16 bytes, and several of them on their way. Here is a kernel that does everything wrong but the sum. Make it fast, as you like.\n\nEach right attempt is ranked among your own: by its rate, where there is a GPU, and else by the rung that counts most alike and what that reaches on an H200. `warpfold learn ranking` shows them again. A rank is not a limit: a kernel that counts like `vector-load` may well be faster.",
+        title: "The whole climb",
+        read: "On an H200 the first rung reads <!--h200 gbps neighbored-->375<!--/--> GB/s, and the last one <!--h200 gbps vector-load-->4461<!--/-->. All that lies between is in this course: lanes side by side in memory, no warp that diverges, no conflicts, few barriers, a tree that is paid once for many elements, shuffles, loads of 16 bytes, and several of them on their way. Here is a kernel that does everything wrong but the sum. Make it fast, as you like.\n\nEach right attempt is ranked among your own: by its rate, where there is a GPU, and else by the rung that counts most alike and what that reaches on an H200. `warpfold learn ranking` shows them again. A rank is not a limit: a kernel that counts like `vector-load` may well be faster.",
         drawing: Picture::Rows(&CLIMB_DRAWN),
         question: "`neighbored` loads 100002 sectors for 100000 numbers of 4 bytes, as each level goes through memory. How many does `vector-load` load, all launches together?",
         run: run("vector-load", 100_000, 256, What::Counter(Counter::Sectors)),

@@ -38,14 +38,14 @@ impl Lesson {
         Ok(out)
     }
 
-    /// The rung that a solution is, and what that reaches.
+    /// The rung that a solution is, and what that reaches: a sentence of a page, with its marks.
     #[must_use]
     pub fn place(&self) -> String {
         let Some(rung) = self.rung else {
             return "No rung is as slow as this: the ladder begins with `neighbored`.".into();
         };
         let figures = Figures::of(rung).map_or_else(
-            || "it has not been measured".into(),
+            || "it is not measured yet on an H200".into(),
             |figures| format!("on an H200 it reaches {}", figures.told()),
         );
         format!(

@@ -95,7 +95,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// All groups, those with the most rungs first, and of these the most elements. A
+/// All groups: those that hold the ladder first, and of these the most elements. A
 /// rung that was measured twice counts as it was first.
 pub(super) fn groups(all: &Gathered) -> Vec<Group<'_>> {
     let mut found: BTreeMap<Key<'_>, Vec<&Measured>> = BTreeMap::new();
@@ -106,17 +106,23 @@ pub(super) fn groups(all: &Gathered) -> Vec<Group<'_>> {
         }
     }
     let mut groups: Vec<_> = found.into_iter().map(|(key, rows)| Group { key, rows }).collect();
+    let most = most_rungs(&groups);
     groups.sort_by_key(|group| {
         let rank = |wanted: &str| u8::from(group.key.dtype != wanted);
         // Groups that differ by a rung or two are alike.
-        (usize::MAX - group.rows.len() / 4, u64::MAX - group.key.n, rank("f32"), group.key.block)
+        let is_sweep = 2 * group.rows.len() <= most;
+        (is_sweep, u64::MAX - group.key.n, rank("f32"), group.key.block)
     });
     groups
 }
 
+fn most_rungs(groups: &[Group<'_>]) -> usize {
+    groups.iter().map(|group| group.rows.len()).max().unwrap_or(0)
+}
+
 /// The groups that hold the ladder, and not a sweep of a few rungs.
 pub(super) fn ladders<'g, 'a>(groups: &'g [Group<'a>]) -> &'g [Group<'a>] {
-    let most = groups.first().map_or(0, |group| group.rows.len());
+    let most = most_rungs(groups);
     let count = groups.iter().take_while(|group| 2 * group.rows.len() > most).count();
     &groups[..count]
 }

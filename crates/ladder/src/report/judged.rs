@@ -25,7 +25,7 @@ pub(super) fn judged(all: &Gathered) -> Gathered {
             // Blocks are the rung's own affair, or the group's.
             let over = |id: &str| Some(group.find(id)?.seconds()? / seconds);
             let bytes = row.n.saturating_mul(dtype.size() as u64);
-            let compared = expected.compare(bytes, row.rate(), over);
+            let compared = expected.compare(bytes, row.rate(), row.on.as_deref(), over);
             let judged = Judged {
                 over_baseline: expected.with().and_then(over),
                 verdict: verdict(&compared, &[]),

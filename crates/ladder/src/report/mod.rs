@@ -6,12 +6,14 @@
 //!   groups      rungs that can be compared, and what is drawn of them
 //!   judged      what came of the expectations
 //!   published   what the texts have measured
+//!   figures     what pages quote of a record
 //!   steps       what changes from rung to rung, and what came of it
 //!   svg, style  charts; drawing: who adds what
 //!   page, markdown
 //! ```
 
 mod drawing;
+mod figures;
 mod groups;
 mod judged;
 mod markdown;
@@ -24,8 +26,9 @@ mod style;
 mod svg;
 
 pub use drawing::{DRAWINGS, Drawing};
+pub use figures::{bare, refreshed, unmarked};
 pub use markdown::{Markdown, markdown, trial_markdown};
 pub use page::html;
 pub use read::{Foreign, Gathered, MOST_BYTES};
-pub use record::{Document, Machine, Measured, Trial};
+pub use record::{Document, Machine, Measured, Trial, stamp};
 pub(crate) use svg::{escaped, standalone};

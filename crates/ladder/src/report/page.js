@@ -16,7 +16,23 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", label);
   label();
 
+  // A table that is wider than its place is no table: each of its rows becomes a card, whose cells name their columns.
+  for (const one of document.querySelectorAll(".scroll > table")) {
+    const names = [...one.tHead.rows[0].cells].map((head) => head.textContent);
+    for (const row of one.querySelectorAll("tbody > tr:not(.folded)"))
+      [...row.cells].forEach((cell, i) => { if (i > 0) cell.dataset.h = names[i]; });
+  }
+  const fit = () => {
+    for (const box of document.querySelectorAll(".scroll")) {
+      box.classList.remove("stacked");
+      if (box.clientWidth > 0) box.classList.toggle("stacked", box.scrollWidth > box.clientWidth + 1);
+    }
+  };
+  addEventListener("resize", fit);
+  document.addEventListener("toggle", fit, true);
+
   const table = document.getElementById("rungs");
+  if (!table) fit();
   if (!table) return;
   const bodies = () => [...table.tBodies];
   const value = (body, column) => {
@@ -39,11 +55,12 @@
   const group = document.getElementById("group");
   const show = () => {
     for (const body of bodies()) body.hidden = group.value !== "" && body.dataset.group !== group.value;
+    fit();
   };
   if (group) {
     group.addEventListener("change", show);
     show();
-  }
+  } else fit();
   const open = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!(target instanceof HTMLDetailsElement)) return;

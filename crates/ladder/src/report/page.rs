@@ -1,18 +1,21 @@
 //! The report as one page that needs nothing beside it.
 
+use super::figures::{bare, verdicts};
 use super::groups::{
     Group, digits, groups, ladders, over_blocks, over_elements, over_launches, speed,
 };
 use super::judged::judged;
-use super::published::CLAIMS;
+use super::published::{CLAIMS, HARRIS};
 use super::read::Gathered;
 use super::record::{Machine, Measured, Trial};
-use super::steps::{self, introduction};
+use super::steps::{self, badge, introduction};
 use super::style;
 use super::svg::{Width, draw, escaped};
 use crate::baselines::{Baseline, baseline, between};
 use crate::chart::Chart;
 use crate::experiments::{Table, number};
+use crate::faulty::{STATEMENTS, wrong_listings};
+use crate::rung::Plan;
 use core::fmt::Write;
 use std::collections::HashSet;
 use warpfold_core::DType;
@@ -36,18 +39,25 @@ pub fn html(all: &Gathered) -> String {
     let mut sections = Vec::new();
     let timed = all.rungs.iter().any(|row| row.seconds().is_some())
         || all.trials.iter().any(|trial| trial.machine.is_some());
-    page.body += &introduction(timed);
+    page.headline(ladders);
+    if ladders.is_empty() {
+        page.body += &introduction(timed);
+    }
     if !ladders.is_empty() {
         sections.extend([
-            ("steps", "Step by step"),
             ("speed", if timed { "Speed" } else { "Instructions" }),
-            ("table", "Rungs"),
+            ("table", "Rungs and verdicts"),
+            ("faults", "What the texts get wrong"),
+            ("steps", "Step by step"),
             ("expected", "Expected and measured"),
+            ("sweeps", "Sizes and blocks"),
         ]);
-        page.steps(&ladders[0]);
-        page.speed(all, ladders, timed);
+        page.speed(ladders, timed);
         page.rungs(ladders);
+        page.faults();
+        page.steps(&ladders[0], timed);
         page.expected(&ladders[0]);
+        page.sweeps(all);
         if ladders.iter().any(|group| CLAIMS.iter().any(|claim| claim.ours(group).is_some())) {
             sections.push(("published", "The texts' figures"));
             page.published(ladders);
@@ -179,8 +189,19 @@ fn whole(x: f64) -> String {
     digits(x as u64)
 }
 
-const COLUMNS: [Column; 20] = [
-    ("elements", |r| Some(r.n as f64), whole),
+/// The columns that stand beside the verdict.
+const FIRST: [&str; 8] = [
+    "over baseline",
+    "time, us",
+    "GB/s",
+    "% of read",
+    "over neighbored",
+    "warp instructions",
+    "bank conflicts",
+    "divergent branches",
+];
+
+const COLUMNS: [Column; 19] = [
     ("block", |r| Some(r.block as f64), whole),
     ("blocks", |r| r.grid.first().map(|&blocks| blocks as f64), whole),
     ("launches", |r| (!r.grid.is_empty()).then_some(r.grid.len() as f64), whole),
@@ -245,19 +266,19 @@ impl Page {
     }
 
     /// The table of all steps, and each of them.
-    fn steps(&mut self, group: &Group<'_>) {
+    fn steps(&mut self, group: &Group<'_>, timed: bool) {
         self.begin("steps", "Step by step");
+        self.body += &introduction(timed);
         let _ = writeln!(
             self.body,
             "<p>{}, each rung beside the one that it is compared with.</p>",
             escaped(&group.key.name())
         );
-        self.body += &steps::table(group);
         self.body += &steps::steps(group);
         self.end();
     }
 
-    fn speed(&mut self, all: &Gathered, ladders: &[Group<'_>], timed: bool) {
+    fn speed(&mut self, ladders: &[Group<'_>], timed: bool) {
         self.begin("speed", if timed { "Speed" } else { "Instructions" });
         if !timed {
             self.body += "<p>How many warp instructions each rung takes, on the interpreter.</p>\n";
@@ -271,12 +292,83 @@ impl Page {
         for chart in ladders.iter().filter_map(speed) {
             self.chart(&chart);
         }
+        self.body += "</div>\n";
+        self.end();
+    }
+
+    /// What depends on the size of the array, of the blocks, of the grid.
+    fn sweeps(&mut self, all: &Gathered) {
+        self.begin("sweeps", "Sizes and blocks");
+        self.body += "<div class=\"figures\">\n";
         let swept = [over_elements(all), over_blocks(all), over_launches(all)];
         for chart in swept.iter().flatten() {
             self.chart(chart);
         }
         self.body += "</div>\n";
         self.end();
+    }
+
+    /// What the page says in a line: from where to where, and how many expectations failed.
+    fn headline(&mut self, ladders: &[Group<'_>]) {
+        let Some(group) = ladders.first() else { return };
+        let told = Headline::of(group);
+        self.body += "<section id=\"headline\">";
+        if let Some(climb) = &told.climb {
+            let _ = write!(self.body, "<p class=\"headline\">{climb}</p>");
+        }
+        let facts: Vec<String> = told.facts.iter().map(|fact| format!("<li>{fact}</li>")).collect();
+        let _ = writeln!(
+            self.body,
+            "<ul class=\"facts\">{}</ul><p class=\"note\">{}</p></section>",
+            facts.concat(),
+            escaped(&group.key.name())
+        );
+    }
+
+    /// The statements and listings of the texts that are wrong.
+    fn faults(&mut self) {
+        self.begin("faults", "What the texts get wrong");
+        let _ = writeln!(
+            self.body,
+            "<p>{} of the texts' listings are wrong as printed, each shown at work by the interpreter: <code>warpfold ladder show --faulty RUNG</code> runs one, and <code>warpfold ladder faults</code> all of them.</p>",
+            wrong_listings()
+        );
+        self.begin_table(
+            "What the texts get wrong",
+            "prose",
+            &["from", "the text", "when it is run", "why", "instead"],
+        );
+        for statement in STATEMENTS {
+            let happens = match statement.shown {
+                Some((rung, _)) => format!("<code>--faulty {}</code> shows it", escaped(rung)),
+                None => prose(&bare(statement.happens)),
+            };
+            let _ = writeln!(
+                self.body,
+                "<tr><td>{}</td><td class=\"words\"><strong>{}</strong>: {}</td><td class=\"words\">{happens}</td><td class=\"words\">{}</td><td class=\"words\">{}</td></tr>",
+                statement.text,
+                escaped(statement.place),
+                prose(&bare(statement.says)),
+                prose(&bare(statement.why)),
+                prose(&bare(statement.repair))
+            );
+        }
+        self.body += "</tbody></table></div>\n";
+        self.end();
+    }
+
+    /// A table up to its first row.
+    fn begin_table(&mut self, label: &str, class: &str, names: &[&str]) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let _ = write!(
+            self.body,
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table{class}><thead><tr>",
+            escaped(label)
+        );
+        for name in names {
+            let _ = write!(self.body, "<th scope=\"col\">{}</th>", escaped(name));
+        }
+        self.body += "</tr></thead><tbody>\n";
     }
 
     fn rungs(&mut self, ladders: &[Group<'_>]) {
@@ -294,15 +386,15 @@ impl Page {
             self.body += "<option value=\"\">all</option></select></label></p>\n";
         }
         let rows = || ladders.iter().flat_map(|group| &group.rows);
-        let columns: Vec<&Column> = COLUMNS
-            .iter()
-            .chain(&PROFILED)
-            .filter(|column| rows().any(|row| column.1(row).is_some()))
-            .collect();
+        let is_there = |column: &&Column| rows().any(|row| column.1(row).is_some());
+        let columns: Vec<&Column> = COLUMNS.iter().filter(is_there).collect();
+        let (columns, others): (Vec<_>, Vec<_>) =
+            columns.into_iter().partition(|column| FIRST.contains(&column.0));
+        let profiled: Vec<&Column> = PROFILED.iter().filter(is_there).collect();
         self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Rungs\"><table id=\"rungs\"><thead><tr>";
-        let names = ["rung", "from", "type"]
+        let names = ["rung", "verdict", "compared with", "expected"]
             .into_iter()
-            .chain(columns.iter().map(|c| c.0))
+            .chain(columns.iter().map(|column: &&Column| column.0))
             .chain(["answer"]);
         for name in names {
             let _ = write!(
@@ -320,7 +412,48 @@ impl Page {
             }
         }
         self.body += "</table></div>\n";
+        self.more_columns("Launches, memory and occupancy", ladders, &others);
+        self.more_columns(
+            "Hardware counters of the first launch, which reads the elements",
+            ladders,
+            &profiled,
+        );
         self.end();
+    }
+
+    /// Columns that few look for, in a table of their own.
+    fn more_columns(&mut self, title: &str, ladders: &[Group<'_>], columns: &[&Column]) {
+        if columns.is_empty() {
+            return;
+        }
+        let _ = write!(self.body, "<details><summary>{}</summary>", escaped(title));
+        let names: Vec<&str> = ["rung", "from", "type", "elements"]
+            .into_iter()
+            .chain(columns.iter().map(|c| c.0))
+            .collect();
+        self.begin_table(title, "", &names);
+        for row in ladders.iter().flat_map(|group| &group.rows) {
+            if columns.iter().all(|column| column.1(row).is_none()) {
+                continue;
+            }
+            let texts = crate::find(&row.rung)
+                .map_or_else(Vec::new, |r| r.texts.iter().map(|t| t.name()).collect());
+            let _ = write!(
+                self.body,
+                "<tr><td>{}</td><td class=\"left\">{}</td><td class=\"left\">{}</td><td>{}</td>",
+                escaped(&row.rung),
+                escaped(&texts.join(", ")),
+                escaped(&row.dtype),
+                whole(row.n as f64)
+            );
+            for column in columns {
+                let shown =
+                    column.1(row).filter(|x| x.is_finite()).map_or_else(|| "-".into(), column.2);
+                let _ = write!(self.body, "<td>{shown}</td>");
+            }
+            self.body += "</tr>\n";
+        }
+        self.body += "</tbody></table></div></details>\n";
     }
 
     fn rung(&mut self, group: usize, row: &Measured, columns: &[&Column], first: bool) {
@@ -328,10 +461,9 @@ impl Page {
         let out = &mut self.body;
         let _ = write!(out, "<tbody class=\"has-fold\" data-group=\"{group}\"><tr>");
         cell(out, "", None, &escaped(&row.rung));
-        let texts: Vec<_> =
-            known.map_or_else(Vec::new, |r| r.texts.iter().map(|t| t.name()).collect());
-        cell(out, "left", None, &escaped(&texts.join(", ")));
-        cell(out, "left", None, &escaped(&row.dtype));
+        cell(out, "left", None, &badge(row));
+        cell(out, "left", None, baseline(&row.rung).and_then(Baseline::with).unwrap_or("-"));
+        cell(out, "left", None, &range(row).unwrap_or_else(|| "-".into()));
         for column in columns {
             let value = column.1(row).filter(|value| value.is_finite());
             cell(out, "", Some(value), &value.map_or_else(|| "-".into(), column.2));
@@ -342,7 +474,7 @@ impl Page {
             (Some(false), _) => cell(out, "wrong", None, "wrong"),
             (None, _) => cell(out, "skipped", None, "-"),
         }
-        let _ = write!(out, "</tr>\n<tr class=\"folded\"><td colspan=\"{}\">", columns.len() + 4);
+        let _ = write!(out, "</tr>\n<tr class=\"folded\"><td colspan=\"{}\">", columns.len() + 5);
         for (class, text) in [("wrong", &row.wrong), ("skipped", &row.skipped)] {
             if let Some(text) = text {
                 let _ = write!(out, "<p class=\"{class}\">{}</p>", escaped(text));
@@ -384,22 +516,23 @@ impl Page {
             "<p>The expectations, written down before the measurements, and the results: {}.</p>",
             escaped(&group.key.name())
         );
-        self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Expected and measured\"><table><thead><tr><th>rung</th><th class=\"words\">changed</th><th class=\"words\">expected</th><th>baseline</th><th>range</th><th>over baseline</th><th>over neighbored</th><th>% of read</th><th class=\"words\">verdict</th></tr></thead><tbody>\n";
+        self.begin_table(
+            "Expected and measured",
+            "prose",
+            &["rung", "verdict", "why", "changed", "expected"],
+        );
         for row in &group.rows {
             let Some(rung) = crate::find(&row.rung) else { continue };
-            let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), two);
+            let why: Vec<String> =
+                row.unexpected.iter().flatten().map(|text| prose(text)).collect();
             let _ = writeln!(
                 self.body,
-                "<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"words\">{}</td></tr>",
+                "<tr><td>{}</td><td class=\"left\">{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td></tr>",
                 escaped(rung.id),
+                badge(row),
+                if why.is_empty() { "-".into() } else { why.join("<br>") },
                 prose(rung.change),
-                prose(rung.expectation),
-                escaped(baseline(rung.id).and_then(Baseline::with).unwrap_or("-")),
-                range(row).unwrap_or_else(|| "-".into()),
-                shown(row.over_baseline),
-                shown(row.over_neighbored),
-                row.of_ceiling.map_or_else(|| "-".into(), |x| one(100.0 * x)),
-                verdict(row)
+                prose(rung.expectation)
             );
         }
         self.body += "</tbody></table></div>\n";
@@ -429,7 +562,44 @@ impl Page {
             self.body += "</tr>\n";
         }
         self.body += "</tbody></table></div>\n";
+        self.harris(ladders);
         self.end();
+    }
+
+    /// The steps that most lectures take, beside the rungs that do the same.
+    fn harris(&mut self, ladders: &[Group<'_>]) {
+        let Some(group) = ladders.iter().find(|g| g.key.dtype == "i32").or(ladders.first()) else {
+            return;
+        };
+        let _ = writeln!(
+            self.body,
+            "<h3>Mark Harris, Optimizing Parallel Reduction in CUDA (NVIDIA, 2007)</h3>\n<p>His seven steps over 2^22 integers on a device of 2006, beside the rungs that do the same: {}.</p>",
+            escaped(&group.key.name())
+        );
+        self.begin_table(
+            "The steps of Harris",
+            "",
+            &["step", "his GB/s", "his speed-up", "rung", "GB/s", "speed-up"],
+        );
+        for step in &HARRIS {
+            let row = step.rung.and_then(|rung| group.find(rung));
+            let missing = row.and_then(|row| row.skipped.as_deref()).unwrap_or("-");
+            let shown = |x: Option<f64>, digits: fn(f64) -> String| {
+                x.map_or_else(|| escaped(missing), digits)
+            };
+            let speedup = step.rung.and_then(|rung| group.ratio("shared-neighbored", rung));
+            let _ = writeln!(
+                self.body,
+                "<tr><td>{}</td><td>{}</td><td>{:.2}</td><td class=\"left\">{}</td><td>{}</td><td>{}</td></tr>",
+                escaped(step.what),
+                step.gbps,
+                step.speedup,
+                step.rung.unwrap_or("-"),
+                shown(row.and_then(Measured::rate), short),
+                shown(speedup, two)
+            );
+        }
+        self.body += "</tbody></table></div>\n";
     }
 
     fn table(&mut self, table: &Table) {
@@ -467,7 +637,12 @@ impl Page {
         } else {
             format!(" ({})", trial.texts.join(", "))
         };
-        let _ = writeln!(self.body, "<p>{}{}.</p>", escaped(&trial.title), escaped(&texts));
+        let _ = writeln!(
+            self.body,
+            "<div class=\"figures\"><div><p>{}{}.</p>",
+            escaped(&trial.title),
+            escaped(&texts)
+        );
         let _ = writeln!(
             self.body,
             "<p class=\"expected\">Expected: {}.</p>",
@@ -483,7 +658,7 @@ impl Page {
                 let _ = write!(self.body, "<li class=\"{class}\">{word}{}</li>", escaped(text));
             }
         }
-        self.body += "</ul></div>\n<div class=\"figures\">\n";
+        self.body += "</ul></div></div>\n";
         for chart in &outcome.charts {
             self.chart(chart);
         }
@@ -505,13 +680,41 @@ fn range(row: &Measured) -> Option<String> {
     baseline(&row.rung)?.comparisons.first()?.range(bytes).map(between)
 }
 
-/// What came of it, and why it came otherwise.
-fn verdict(row: &Measured) -> String {
-    let mut out = escaped(row.verdict.as_deref().unwrap_or("-"));
-    for text in row.unexpected.iter().flatten() {
-        let _ = write!(out, "<br><span class=\"note\">{}</span>", prose(text));
+/// What a page says first of a ladder.
+pub(super) struct Headline {
+    /// `From 375 to 4461 GB/s: 11.9 times as fast`, where it was timed.
+    pub(super) climb: Option<String>,
+    /// Sentences without a full stop.
+    pub(super) facts: Vec<String>,
+}
+
+impl Headline {
+    pub(super) fn of(group: &Group<'_>) -> Headline {
+        let on_host = |row: &Measured| crate::find(&row.rung).is_some_and(|r| r.plan == Plan::Host);
+        let timed =
+            || group.rows.iter().copied().filter(|row| !on_host(row) && row.rate().is_some());
+        let best =
+            timed().max_by(|a, b| a.rate().unwrap_or(0.0).total_cmp(&b.rate().unwrap_or(0.0)));
+        let climb = timed().next().zip(best).and_then(|(first, best)| {
+            let (from, to) = (first.rate()?, best.rate()?);
+            Some(format!("From {from:.0} to {to:.0} GB/s: {:.1} times as fast", to / from))
+        });
+        let (judged, failed) = verdicts(group).fold((0, 0), |(all, off), verdict| {
+            (all + 1, off + u32::from(verdict != "as expected"))
+        });
+        let mut facts = Vec::new();
+        if judged > 0 {
+            facts.push(format!("{failed} of {judged} expectations failed"));
+        }
+        facts.push(format!("{} of the texts' listings are wrong as printed", wrong_listings()));
+        let missing = group.rows.iter().filter(|row| row.skipped.is_some()).count();
+        match missing {
+            0 => {}
+            1 => facts.push("1 rung is not measured".into()),
+            _ => facts.push(format!("{missing} rungs are not measured")),
+        }
+        Headline { climb, facts }
     }
-    out
 }
 
 /// What else is known of a row: what limits its occupancy, what a profiler said.

@@ -61,6 +61,33 @@ pub(super) static CLAIMS: [Claim; 6] = [
     },
 ];
 
+/// A step of Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007): 2^22 integers on a device of 2006.
+pub(super) struct Step {
+    /// What it does.
+    pub(super) what: &'static str,
+    /// GB/s.
+    pub(super) gbps: f64,
+    /// How many times as fast as the first step.
+    pub(super) speedup: f64,
+    /// The rung that does the same, if there is one.
+    pub(super) rung: Option<&'static str>,
+}
+
+const fn step(what: &'static str, gbps: f64, speedup: f64, rung: Option<&'static str>) -> Step {
+    Step { what, gbps, speedup, rung }
+}
+
+/// His seven steps.
+pub(super) static HARRIS: [Step; 7] = [
+    step("1: neighbours, by every second thread", 2.083, 1.0, Some("shared-neighbored")),
+    step("2: neighbours, by the first threads", 4.854, 2.33, Some("shared-strided")),
+    step("3: sequential addressing", 9.741, 4.68, Some("block-sum")),
+    step("4: first add during load", 17.377, 8.34, Some("sequential-first-add")),
+    step("5: the last warp unrolled", 31.289, 15.01, None),
+    step("6: all levels unrolled", 43.996, 21.16, None),
+    step("7: several elements a thread", 62.671, 30.04, Some("two-pass-static")),
+];
+
 fn times(ratio: f64) -> Option<String> {
     Some(format!("{ratio:.2} times as fast"))
 }

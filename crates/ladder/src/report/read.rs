@@ -101,9 +101,13 @@ impl Gathered {
             Value::Object(ref members) if members.contains_key("warpfold") => {
                 let document: Document = serde_json::from_value(value)
                     .map_err(|error| content("the measurements", error))?;
+                let first = self.rungs.len();
                 for (i, rung) in document.rungs.iter().enumerate() {
                     self.item(&format!("rung {}", i + 1), rung.clone())?;
                 }
+                self.rungs[first..]
+                    .iter_mut()
+                    .for_each(|rung| rung.on.clone_from(&document.measured));
                 self.trials.extend(document.experiments.iter().cloned());
                 let rest = Document { rungs: Vec::new(), experiments: Vec::new(), ..document };
                 self.documents.push(rest);

@@ -4,6 +4,7 @@ use crate::experiments::{Experiment, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 use warpfold_cuda::Limits;
 
 /// Everything that was measured on a machine.
@@ -11,6 +12,9 @@ use warpfold_cuda::Limits;
 pub struct Document {
     /// The version of warpfold that measured.
     pub warpfold: String,
+    /// When it was measured: `2026-11-22 15:46`, UTC.
+    #[serde(default)]
+    pub measured: Option<String>,
     /// The device.
     #[serde(default)]
     pub machine: Option<Machine>,
@@ -117,6 +121,9 @@ pub struct Suspicion {
 pub struct Measured {
     /// The rung's name.
     pub rung: String,
+    /// When it was measured, as the file that it was saved in says.
+    #[serde(default)]
+    pub on: Option<String>,
     /// The type of the elements.
     #[serde(default)]
     pub dtype: String,
@@ -218,6 +225,23 @@ pub struct Measured {
     pub simulated: Option<bool>,
 }
 
+/// A moment as records have it, to the minute: `2026-11-22 15:46`, UTC.
+#[must_use]
+pub fn stamp(moment: SystemTime) -> String {
+    let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
+    // Years begin in March, so that the day that some have more is their last.
+    let since = days + 719_468;
+    let (era, day) = (since / 146_097, since % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = year + era * 400 + next;
+    format!("{year:04}-{month:02}-{date:02} {:02}:{:02}", minutes / 60, minutes % 60)
+}
+
 impl Document {
     /// Whether an answer in it is wrong.
     #[must_use]
@@ -235,11 +259,28 @@ impl Document {
         let trials: Vec<String> =
             self.experiments.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
         Ok(format!(
-            "{{\"warpfold\":{},\n\"machine\":{},\n\"rungs\":[\n{}\n],\n\"experiments\":[\n{}\n]}}",
+            "{{\"warpfold\":{},\n\"measured\":{},\n\"machine\":{},\n\"rungs\":[\n{}\n],\n\"experiments\":[\n{}\n]}}",
             serde_json::to_string(&self.warpfold)?,
+            serde_json::to_string(&self.measured)?,
             serde_json::to_string(&self.machine)?,
             rungs.join(",\n"),
             trials.join(",\n")
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn moments_are_written_as_dates() {
+        let at = |seconds| stamp(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(0), "1970-01-01 00:00");
+        assert_eq!(at(951_782_399), "2000-02-28 23:59");
+        assert_eq!(at(951_782_400), "2000-02-29 00:00");
+        assert_eq!(at(1_795_362_360), "2026-11-22 15:46");
+        assert_eq!(at(4_102_444_799), "2099-12-31 23:59");
     }
 }

@@ -33,12 +33,12 @@ pub(super) fn introduction(timed: bool) -> String {
         "Each was compared with the exact sum on the interpreter, which checks every access and counts instructions. It has no clock: nothing here is a time."
     };
     let mut out = format!(
-        "<p>A sum of an array is a small program, and it shows everything that decides the speed of a GPU. These kernels climb from the plainest to the rate of memory, one change at a time. {how} What was expected of each change was written down before; the verdict says what came of it.</p>\n<p>Five texts teach it. Their kernels are written afresh here, right for every size:</p>\n<ul>\n"
+        "<div class=\"two\"><div><p>A sum of an array is a small program, and it shows everything that decides the speed of a GPU. These kernels climb from the plainest to the rate of memory, one change at a time. {how} What was expected of each change was written down before; the verdict says what came of it.</p></div>\n<div><p>Five texts teach it. Their kernels are written afresh here, right for every size:</p>\n<ul>\n"
     );
     for (text, title) in TEXTS {
         let _ = writeln!(out, "<li><strong>{}</strong> {}</li>", text.name(), escaped(title));
     }
-    out + "</ul>\n"
+    out + "</ul></div></div>\n"
 }
 
 /// The drawing that shows how a rung works.
@@ -46,7 +46,7 @@ fn drawing(rung: &Rung) -> Option<&'static Drawing> {
     Drawing::find(match rung.id {
         "neighbored" => "neighbored",
         "neighbored-compact" | "shared-strided" => "neighbored-compact",
-        "interleaved" | "block-sum" => "interleaved",
+        "interleaved" | "block-sum" | "sequential-first-add" => "interleaved",
         "shared-neighbored" => "one-element",
         "shared-first-add" => "first-add",
         "unroll2" | "unroll4" | "unroll8" | "unroll16" => "columns",
@@ -159,56 +159,9 @@ fn figures(row: &Measured) -> Vec<(&'static str, String)> {
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// A column of the table of steps.
-type Column = (&'static str, fn(&Measured) -> Option<f64>);
-
-/// The table that lectures on this begin and end with: time, bandwidth, the gain of each step and of all steps so far; what is counted,
-/// where nothing was timed.
-pub(super) fn table(group: &Group<'_>) -> String {
-    const TIMED: [Column; 4] = [
-        ("time, us", |row| row.seconds().map(|s| s * 1e6)),
-        ("GB/s", Measured::rate),
-        ("step", |row| row.over_baseline),
-        ("over neighbored", |row| row.over_neighbored),
-    ];
-    const COUNTED: [Column; 4] = [
-        ("warp instructions", |row| row.counter(&["instructions"])),
-        ("sectors loaded", |row| row.counter(&["global_loads", "sectors"])),
-        ("conflicts of loads", |row| row.counter(&["shared_loads", "bank_conflicts"])),
-        ("divergent branches", |row| row.counter(&["divergent_branches"])),
-    ];
-    let timed = group.rows.iter().any(|row| row.seconds().is_some());
-    let (columns, decimals) = if timed { (TIMED, 2) } else { (COUNTED, 0) };
-    let mut out = String::from(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Steps\"><table><thead><tr><th>rung</th><th class=\"left\">compared with</th>",
-    );
-    for (name, _) in columns {
-        let _ = write!(out, "<th>{name}</th>");
-    }
-    out += "<th class=\"words\">verdict</th></tr></thead><tbody>\n";
-    for row in &group.rows {
-        let name = escaped(&row.rung);
-        let _ = match crate::find(&row.rung) {
-            Some(_) => {
-                write!(out, "<tr><td><a href=\"#step-{}\">{name}</a></td>", anchor(&row.rung))
-            }
-            None => write!(out, "<tr><td>{name}</td>"),
-        };
-        let with = baseline(&row.rung).and_then(Baseline::with).unwrap_or("-");
-        let _ = write!(out, "<td class=\"left\">{}</td>", escaped(with));
-        for (_, value) in columns {
-            let shown = value(row).map_or_else(|| "-".into(), |x| format!("{x:.decimals$}"));
-            let _ = write!(out, "<td>{shown}</td>");
-        }
-        let verdict = row.verdict.as_deref().unwrap_or("-");
-        let _ = writeln!(out, "<td class=\"words\">{}</td></tr>", escaped(verdict));
-    }
-    out + "</tbody></table></div>\n"
-}
-
 /// Every step: a drawing, the difference in code, what it costs and why, and the verdict.
 pub(super) fn steps(group: &Group<'_>) -> String {
-    let mut out = String::new();
+    let mut out = String::from("<div class=\"figures\">\n");
     for row in &group.rows {
         let Some(rung) = crate::find(&row.rung) else { continue };
         let with = baseline(rung.id).and_then(Baseline::with).and_then(crate::find);
@@ -230,11 +183,9 @@ pub(super) fn steps(group: &Group<'_>) -> String {
         }
         let _ = writeln!(
             out,
-            "</dl>\n<p class=\"expected\">Expected: {}.</p>\n<p class=\"verdict\">Verdict: {}.",
+            "</dl>\n<p class=\"expected\">Expected: {}.</p>\n<p>Verdict: {}.",
             prose(rung.expectation),
-            escaped(row.verdict.as_deref().unwrap_or(
-                "none, as nothing is expected at this size or the other rung was not run"
-            ))
+            badge(row)
         );
         for text in row.unexpected.iter().flatten() {
             let _ = write!(out, " {}.", prose(text));
@@ -249,7 +200,20 @@ pub(super) fn steps(group: &Group<'_>) -> String {
             code(rung, with)
         );
     }
-    out
+    out + "</div>\n"
+}
+
+/// What came of a row's expectation, in colour and in words.
+pub(super) fn badge(row: &Measured) -> String {
+    let (class, words) = match (row.verdict.as_deref(), &row.skipped) {
+        (Some("as expected"), _) => ("good", "as expected".into()),
+        (Some(word @ ("faster" | "slower")), _) => ("off", format!("{word} than expected")),
+        (Some(words), _) => ("off", words.to_owned()),
+        (None, Some(why)) if why.len() < 40 => ("none", why.clone()),
+        (None, Some(_)) => ("none", "skipped".into()),
+        (None, None) => ("none", "not judged".into()),
+    };
+    format!("<span class=\"verdict {class}\">{}</span>", escaped(&words))
 }
 
 /// A phrase of the registry as a sentence.

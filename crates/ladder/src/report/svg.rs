@@ -204,9 +204,8 @@ fn draw_bars(
         y += 18.0;
         drawing.text(drawing.width - 4.0, 14.0, "label end", &mark.text);
     }
-    if let Some(mark) = reference {
-        // Numbers are written over it.
-        let x = gutter + mark.at * scale;
+    let limit = reference.map(|mark| gutter + mark.at * scale);
+    if let Some(x) = limit {
         let step = if above { 37.0 } else { 23.0 };
         drawing.line("reference", (x, y - 3.0), (x, y + step * bars.len() as f64 - 3.0));
     }
@@ -227,12 +226,24 @@ fn draw_bars(
             escaped(&shown),
             escaped(unit)
         ));
-        drawing.text(gutter + long + 5.0, y + 13.0, "value", &shown);
+        let (x, class) = label(gutter, long, &shown, limit);
+        drawing.text(x, y + 13.0, class, &shown);
         y += if above { 22.0 } else { 23.0 };
     }
     drawing.text(gutter, y + 10.0, "unit", unit);
     drawing.height = y + 18.0;
     legend(drawing, &groups, false);
+}
+
+/// Where a bar's number is written: behind the bar, or inside of it where it would run into the line of the limit.
+fn label(gutter: f64, long: f64, shown: &str, limit: Option<f64>) -> (f64, &'static str) {
+    let (end, wide) = (gutter + long, shown.chars().count() as f64 * LETTER);
+    let meets = |from: f64| limit.is_some_and(|x| from - 4.0 <= x && x <= from + wide + 4.0);
+    match (meets(end + 5.0), wide + 10.0 <= long && !meets(end - 5.0 - wide)) {
+        (false, _) => (end + 5.0, "value"),
+        (true, true) => (end - 5.0, "on-mark end"),
+        (true, false) => (limit.unwrap_or(end) + 5.0, "value"),
+    }
 }
 
 /// Names beside their colours, beneath what is drawn already.
@@ -536,6 +547,17 @@ mod tests {
                 assert!(scale.ticks.is_sorted());
             }
         }
+    }
+
+    #[test]
+    fn numbers_keep_away_from_the_limit() {
+        assert_eq!(label(100.0, 50.0, "4461", Some(400.0)), (155.0, "value"));
+        assert_eq!(label(100.0, 295.0, "4461", Some(400.0)), (390.0, "on-mark end"));
+        // A short bar, and one that goes beyond the limit.
+        assert_eq!(label(100.0, 8.0, "4461", Some(120.0)), (125.0, "value"));
+        assert_eq!(label(100.0, 310.0, "4461", Some(400.0)), (415.0, "value"));
+        assert_eq!(label(100.0, 305.0, "4461", Some(404.0)), (410.0, "value"));
+        assert_eq!(label(100.0, 305.0, "4461", None), (410.0, "value"));
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(crate) struct Access<'a> {
     pub(crate) extent: Option<Extent>,
     /// A branch looks at what is loaded.
     pub(crate) flag: bool,
+    /// The number of a load whose value may be thrown away; else 0.
+    pub(crate) load: u32,
     /// What a store writes, lane by lane.
     pub(crate) values: Option<&'a dyn Fn(usize) -> Stored>,
 }
@@ -118,6 +120,7 @@ impl Machine<'_> {
             w: w as u32,
             extent: load.extent,
             flag: load.flag,
+            load: self.begin_load(load, code.first + group.pc, active),
             values: None,
         };
         let framed = self.in_frames(access.space, active, &addresses);
@@ -152,6 +155,9 @@ impl Machine<'_> {
                     dst[lane] = u64::MAX >> (64 - load.register_bits.clamp(1, 64))
                 });
             }
+        }
+        if access.load != 0 {
+            warp.give(access.load, &load.dsts, active);
         }
         if self.must_look_at_loads(warp) {
             self.look_at_load(memory, warp, base, active, load, &addresses, access);
@@ -210,6 +216,7 @@ impl Machine<'_> {
             w: w as u32,
             extent: store.extent,
             flag: false,
+            load: 0,
             values: None,
         };
         let framed = self.in_frames(access.space, active, &addresses);
@@ -591,6 +598,7 @@ fn manner<'a>(access: Access<'_>, same: Same<'a>) -> Manner<'a> {
         engine: access.engine,
         same,
         flag: access.flag,
+        load: access.load,
         proxies: true,
     }
 }

@@ -177,6 +177,7 @@ fn access_of(atomic: &Atomic, size: u32, w: usize, group: &Group, code: &Code) -
         w: w as u32,
         extent: atomic.extent,
         flag: false,
+        load: 0,
         values: None,
     }
 }

@@ -14,7 +14,7 @@ pub struct Checks {
     pub barriers: bool,
     /// Masks of warp instructions, and shuffles from lanes that take no part.
     pub masks: bool,
-    /// Remarks, too, of the checks that are on: stores of the same value, barriers and masks without threads that have ended.
+    /// Remarks, too, of the checks that are on: stores of the same value, loads that are thrown away, barriers and masks without threads that have ended.
     pub strict: bool,
 }
 
@@ -30,6 +30,7 @@ impl Checks {
         let on = match kind {
             Kind::Race
             | Kind::SameValue
+            | Kind::DiscardedRead
             | Kind::NarrowScope
             | Kind::UnorderedVolatile
             | Kind::MissingProxyFence => self.races,

@@ -1,6 +1,7 @@
 //! From the loaded module to the form that is executed: see [`super::program`].
 
 use super::arithmetic;
+use super::discarded;
 use super::lanes::{binary, ternary, test, unary};
 use super::operands::{Frame, Unset, shared_slots};
 use super::program::{
@@ -242,6 +243,9 @@ impl Decoder<'_> {
             (parameters, results) = scene.passed();
             frame = Frame::new((registers, predicates), &parameters, &results);
         }
+        if is_kernel {
+            discarded::mark(&mut steps, &flow, &frame);
+        }
         // A kernel begins with zeros.
         let unset = match is_kernel {
             true => Unset::default(),
@@ -275,7 +279,7 @@ impl Decoder<'_> {
                 Step::Unsupported(format!("`{spelling}` is not supported: {}", error.what).into())
             });
             let guard = instruction.guard.map(|p| scene.condition(p));
-            steps.push(Guarded { guard, step });
+            steps.push(Guarded { guard, step, touches_open: false });
         }
         steps
     }
@@ -780,6 +784,7 @@ impl Decoder<'_> {
                     address: self.place(scene, *space, *address)?,
                     extent: self.extent(scene, *space, address),
                     flag,
+                    open: false,
                 }))
             }
             Op::Store { ty, space, order, scope, address, values } => {

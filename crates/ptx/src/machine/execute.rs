@@ -143,6 +143,9 @@ impl<'a> Machine<'a> {
                 self.look_into(block, w, &group, active, guarded, code);
             }
             let warp = &mut block.warps[w];
+            if guarded.touches_open {
+                self.look_at_use(warp, active, &guarded.step);
+            }
             let next = match &guarded.step {
                 Step::Load(load) => {
                     if load.order != crate::ir::Order::Weak {

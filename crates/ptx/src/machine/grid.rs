@@ -246,6 +246,13 @@ struct Total {
     stopped: AtomicBool,
 }
 
+/// Takes note of a fault, if it is looked for.
+pub(crate) fn told(findings: &mut Findings, checks: Checks, fault: Fault) {
+    if checks.allow(fault.kind) {
+        findings.report(fault);
+    }
+}
+
 /// How a block's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
@@ -358,6 +365,10 @@ impl<'a> Machine<'a> {
 
     fn finish(mut self, halt: Option<Halt>) -> Outcome {
         self.report_outputs();
+        let (findings, checks) = (&mut self.findings, self.options.checks);
+        if let Some(races) = &mut self.races {
+            races.end(halt.is_none(), &mut |fault| told(findings, checks, fault));
+        }
         let counters = self.counters.map(|all| {
             let mut kernel = KernelCounters::default();
             for code in &self.program.functions {
@@ -381,9 +392,7 @@ impl<'a> Machine<'a> {
 
     /// Takes note of a fault, if it is looked for.
     pub(crate) fn report(&mut self, fault: Fault) {
-        if self.options.checks.allow(fault.kind) {
-            self.findings.report(fault);
-        }
+        told(&mut self.findings, self.options.checks, fault);
     }
 
     /// Whether lanes that part meet again as soon as they can.
@@ -819,8 +828,8 @@ impl Residents {
     fn end(&mut self, machine: &mut Machine<'_>, at: usize) {
         let mut block = self.blocks.remove(at);
         if let Some(races) = &mut machine.races {
-            let findings = &mut machine.findings;
-            races.end_block(block.memory.index, &mut |fault| findings.report(fault));
+            let (findings, checks) = (&mut machine.findings, machine.options.checks);
+            races.end_block(block.memory.index, &mut |fault| told(findings, checks, fault));
         }
         // Shared memory that others of the cluster still see is not used again.
         block.memory.peers.clear();

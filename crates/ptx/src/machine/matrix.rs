@@ -45,6 +45,7 @@ impl Machine<'_> {
             w: w as u32,
             extent: None,
             flag: false,
+            load: 0,
             values: None,
         };
         match &matrix.what {

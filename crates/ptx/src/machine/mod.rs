@@ -15,6 +15,7 @@ mod checks;
 mod copy;
 mod decides;
 mod decode;
+mod discarded;
 mod execute;
 mod fragment;
 mod grid;

@@ -373,6 +373,11 @@ impl Frame {
         }
     }
 
+    /// Its registers, without predicates.
+    pub(crate) fn registers(&self) -> usize {
+        self.registers
+    }
+
     fn all(&self) -> usize {
         self.registers + self.predicates
     }

@@ -137,6 +137,8 @@ pub(crate) enum Passed {
 pub(crate) struct Guarded {
     pub(crate) guard: Option<Condition>,
     pub(crate) step: Step,
+    /// It reads or writes a register that an open load gives a value.
+    pub(crate) touches_open: bool,
 }
 
 /// An address operand: a slot's value, or the frame's memory, plus an offset.
@@ -414,6 +416,8 @@ pub(crate) struct Load {
     pub(crate) extent: Option<Extent>,
     /// A branch looks at what is loaded.
     pub(crate) flag: bool,
+    /// Some way through the kernel does not read the value: see [`super::discarded`].
+    pub(crate) open: bool,
 }
 
 /// `st`.

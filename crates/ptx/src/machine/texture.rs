@@ -44,6 +44,7 @@ impl Site {
             w: self.w as u32,
             extent: None,
             flag: false,
+            load: 0,
             values: None,
         }
     }

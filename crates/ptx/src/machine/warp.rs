@@ -5,6 +5,7 @@
 //! promise: when nothing else in the block can move, joins are given up, so that a group may go ahead and do what another one
 //! waits for.
 
+use super::discarded::Given;
 use super::lanes::{FULL, Register, indices};
 use super::program::{
     Code, Condition, PREDICATE_CONSTANTS, Passed, Predicate, Program, REGISTER, Slot,
@@ -143,6 +144,8 @@ pub(crate) struct Warp {
     pub(crate) stack: Option<Box<Stack>>,
     /// What of all these is undefined; `None`: nothing.
     pub(crate) undefined: Option<Box<Undefined>>,
+    /// Where values come from that may be thrown away.
+    pub(crate) given: Given,
     /// Lanes that the block has, and those that are gone.
     pub(crate) exists: u32,
     pub(crate) exited: u32,
@@ -163,6 +166,7 @@ impl Warp {
             carry: 0,
             stack: None,
             undefined: None,
+            given: Given::default(),
             exists: 0,
             exited: 0,
             ended_at: [Line::default(); LANES],
@@ -186,6 +190,7 @@ impl Warp {
         self.carry = 0;
         self.stack = program.stack().map(|bottom| Box::new(Stack::new(bottom)));
         self.undefined = None;
+        self.given.clear();
         self.exists = exists;
         self.exited = 0;
         self.joins.clear();

@@ -9,6 +9,7 @@
 
 pub mod access;
 pub mod bytes;
+mod discarded;
 pub mod global;
 pub mod race;
 pub mod region;

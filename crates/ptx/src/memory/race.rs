@@ -15,12 +15,13 @@
 //! the first race on every byte is certain to be found.
 
 use super::Request;
+use super::discarded::Discarded;
 use super::shadow::{Cell, Shadow};
 use super::stamp::{Entry, Held, STAMPS, Sets, Slot, Stamp};
 use crate::clock::{Clocks, Engine, Key, Known, Matter, Moment, Scope, issuer};
 use crate::finding::{Access, Act, Fault, Kind, Space};
 use crate::place::{Place, Warp, lanes};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -87,6 +88,8 @@ struct Memory {
     reads: Vec<Entry>,
     /// A buffer for the stamps of a request, by their moments.
     made: Vec<(Moment, u32)>,
+    /// Loads whose values may be thrown away.
+    discarded: Discarded,
 }
 
 /// The accessing lane.
@@ -114,6 +117,8 @@ pub struct Manner<'a> {
     pub flag: bool,
     /// Whether bulk copies need proxy fences.
     pub proxies: bool,
+    /// The number of a load whose value may be thrown away, of [`Races::begin_load`]; else 0.
+    pub load: u32,
 }
 
 /// The last question of the order between two warps, and its answer.
@@ -135,6 +140,7 @@ impl Races {
             writes: Vec::new(),
             reads: Vec::new(),
             made: Vec::new(),
+            discarded: Discarded::default(),
         };
         Races {
             clocks: Clocks::new(blocks, threads, cluster),
@@ -159,7 +165,26 @@ impl Races {
             }
             shadow.discard(&mut self.memory.sets);
         }
+        self.memory.discarded.settle(Some(block), report);
         self.clocks.end_block(block);
+    }
+
+    /// A load begins whose value may be thrown away; its number, for [`Manner::load`] and [`Races::use_value`]. `step` is the same for one instruction of the kernel.
+    pub fn begin_load(&mut self, step: u32, lanes: u32) -> u32 {
+        self.memory.discarded.begin(step, lanes)
+    }
+
+    /// Some lanes use what a load gave them.
+    pub fn use_value(&mut self, load: u32, lanes: u32, report: &mut dyn FnMut(Fault)) {
+        self.memory.discarded.use_value(load, lanes, report);
+    }
+
+    /// The launch is over. Where it did not come to its end, values that were not used yet may be used.
+    pub fn end(&mut self, complete: bool, report: &mut dyn FnMut(Fault)) {
+        match complete {
+            true => self.memory.discarded.settle(None, report),
+            false => self.memory.discarded.give_up(report),
+        }
     }
 
     /// Reports accesses to a block's shared memory that may have come after its end, one of each instruction's.
@@ -196,7 +221,8 @@ impl Races {
     pub fn bytes(&self) -> usize {
         let shadows = self.shared.values().chain([&self.global]);
         let cells: usize = shadows.map(Shadow::bytes).sum();
-        cells + self.memory.stamps.capacity() * size_of::<Stamp>() + self.memory.sets.bytes()
+        let stamps = self.memory.stamps.capacity() * size_of::<Stamp>();
+        cells + stamps + self.memory.sets.bytes() + self.memory.discarded.bytes()
     }
 
     /// As [`Races::access_with`], where nothing is known of the values that are stored.
@@ -209,7 +235,7 @@ impl Races {
         report: &mut dyn FnMut(Fault),
     ) {
         let same: Same<'_> = &|_, _, _| false;
-        let manner = Manner { scope, engine, same, flag: true, proxies: false };
+        let manner = Manner { scope, engine, same, flag: true, proxies: false, load: 0 };
         self.access_with(request, target, manner, report);
     }
 
@@ -239,7 +265,8 @@ impl Races {
                     // Its block has ended.
                     let Request { warp, act, size, line, .. } = *request;
                     let Some(lane) = lanes(request.active).next() else { return };
-                    let stamp = Stamp { warp, moment: 0, act, scope, size: size as u8, line };
+                    let stamp =
+                        Stamp { warp, moment: 0, act, scope, size: size as u8, load: 0, line };
                     return report(late(&stamp, lane, request.addresses[lane as usize]));
                 }
             },
@@ -254,6 +281,7 @@ impl Races {
             asked: Asked { stamp: 0, known: None, all: false },
             manner,
             overwritten: Vec::new(),
+            open: Vec::new(),
         };
         let overwritten = visit.all(report);
         for address in overwritten {
@@ -316,7 +344,7 @@ impl Races {
 
     /// Renumbers the stamps that are referred to; how many there are.
     fn compact(&mut self) -> usize {
-        let Memory { stamps, sets, .. } = &mut self.memory;
+        let Memory { stamps, sets, discarded, .. } = &mut self.memory;
         let mut numbers = vec![0_u32; stamps.len() + 1];
         let mark = |slot: &mut Slot, numbers: &mut [u32]| {
             if let Held::One { stamp, .. } = slot.held() {
@@ -351,6 +379,8 @@ impl Races {
             }
         }
         sets.for_each(|entry| entry.stamp = numbers[entry.stamp as usize]);
+        let referred: FxHashSet<u32> = stamps.iter().map(|stamp| stamp.load).collect();
+        discarded.keep(&referred);
         kept as usize
     }
 }
@@ -386,11 +416,13 @@ struct Visit<'a> {
     manner: Manner<'a>,
     /// Where strong accesses began whose place a weak write took.
     overwritten: Vec<u64>,
+    /// Of the lane's write, the loads that race with it and whose values no lane has used: their stamps, and the lanes.
+    open: Vec<(u32, u32)>,
 }
 
 impl<'a> Visit<'a> {
     fn all(mut self, report: &mut dyn FnMut(Fault)) -> Vec<u64> {
-        let Manner { scope, engine, .. } = self.manner;
+        let Manner { scope, engine, load, .. } = self.manner;
         let Request { active, size, act, warp, line, .. } = *self.request;
         let number = engine.map_or(warp.warp, |e| e.agents_of(warp.warp));
         let whose = Warp { block: warp.block, warp: number };
@@ -402,7 +434,7 @@ impl<'a> Visit<'a> {
             let place = Place::of_lane(warp, lane);
             let Some((known, now)) = observers.of(place.thread) else { continue };
             let moment = engine.map_or(now, |e| self.clocks.moment_of_agent(place, e));
-            let as_stamp = Stamp { warp: whose, moment, act, scope, size: size as u8, line };
+            let as_stamp = Stamp { warp: whose, moment, act, scope, size: size as u8, load, line };
             let stamp = match made.iter().rev().find(|&&(m, _)| m == moment) {
                 Some(&(_, stamp)) => stamp,
                 None => {
@@ -414,12 +446,43 @@ impl<'a> Visit<'a> {
             };
             let me = Me { known, stamp, as_stamp, place, space: self.target.space() };
             let address = self.request.addresses[lane as usize];
-            if let Some((kind, other)) = self.lane(&me, address, size) {
-                report(self.fault(&me, address, kind, other));
+            let race = self.lane(&me, address, size);
+            if race.is_some() || !self.open.is_empty() {
+                self.tell(&me, address, race, report);
             }
         }
         self.memory.made = made;
         self.overwritten
+    }
+
+    /// Reports a lane's race, or lets it wait for the use of a value.
+    #[cold]
+    fn tell(
+        &mut self,
+        me: &Me<'_>,
+        address: u64,
+        race: Option<Race>,
+        report: &mut dyn FnMut(Fault),
+    ) {
+        let (load, lane) = (me.as_stamp.load, 1 << me.place.lane());
+        if let Some((kind, other)) = race {
+            let fault = self.fault(me, address, kind, other);
+            let discarded = &mut self.memory.discarded;
+            if kind == Kind::Race && discarded.unused(load) & lane != 0 {
+                discarded.wait(load, lane, fault, report);
+            } else {
+                report(fault);
+            }
+        }
+        let is_fault = matches!(race, Some((kind, _)) if !kind.is_remark());
+        for (stamp, lanes) in core::mem::take(&mut self.open) {
+            if !is_fault {
+                let other = (stamp, lanes.trailing_zeros());
+                let fault = self.fault(me, address, Kind::Race, other);
+                let load = self.stamp(stamp).load;
+                self.memory.discarded.wait(load, lanes, fault, report);
+            }
+        }
     }
 
     fn fault(&self, me: &Me<'_>, address: u64, kind: Kind, (stamp, lane): (u32, u32)) -> Fault {
@@ -456,6 +519,7 @@ impl<'a> Visit<'a> {
             asked: &mut self.asked,
             forgotten: self.forgotten,
             overwritten: &mut self.overwritten,
+            open: &mut self.open,
             manner: self.manner,
             begin: address,
             bytes: size as usize / cells.len(),
@@ -493,6 +557,7 @@ struct View<'v, 'a> {
     asked: &'v mut Asked<'a>,
     forgotten: &'v mut u64,
     overwritten: &'v mut Vec<u64>,
+    open: &'v mut Vec<(u32, u32)>,
     manner: Manner<'a>,
     /// The access's first byte, and the bytes of a cell.
     begin: u64,
@@ -612,7 +677,8 @@ impl<'a> View<'_, 'a> {
                 if stamp != me.stamp
                     && !saw
                     && self.stands_for(me, stamp)
-                    && self.before(me, stamp, other) =>
+                    && self.before(me, stamp, other)
+                    && self.takes_over(me, stamp, 1 << other) != 0 =>
             {
                 cell.reads = Slot::one(me.stamp, sees, lane);
             }
@@ -659,7 +725,8 @@ impl<'a> View<'_, 'a> {
     fn drop_earlier(&mut self, me: &Me<'a>, reads: &mut Vec<Entry>) {
         reads.retain_mut(|entry| {
             if entry.stamp != me.stamp && !entry.sees && self.stands_for(me, entry.stamp) {
-                entry.lanes = self.unordered(me, *entry);
+                let left = self.unordered(me, *entry);
+                entry.lanes &= !self.takes_over(me, entry.stamp, entry.lanes & !left);
             }
             entry.lanes != 0
         });
@@ -674,6 +741,24 @@ impl<'a> View<'_, 'a> {
             (true, false) => false,
             _ => !is_volatile(other.act) || order_is_only_believed(mine, other, me.space),
         }
+    }
+
+    /// Of the lanes of a read that `me`, another read, comes after and stands for: those that need not be remembered. The value that one of them read may have been
+    /// used, and then so is that of `me`, since a race with the one is told as a race with the other. A value that is not used yet is remembered, but for one that `me` writes over.
+    fn takes_over(&mut self, me: &Me<'a>, number: u32, those: u32) -> u32 {
+        let load = me.as_stamp.load;
+        if load == 0 || those == 0 {
+            return those;
+        }
+        let Stamp { warp, load: other, .. } = *self.stamp(number);
+        let discarded = &mut self.memory.discarded;
+        let own = 1 << me.place.lane();
+        let open = discarded.unused(other) & those;
+        if open != those {
+            discarded.count_as_used(load, own);
+        }
+        let over = warp == me.place.warp() && discarded.same_step(load, other);
+        those & !open | if over { open & own } else { 0 }
     }
 
     /// The lanes of an entry that `me` does not come after.
@@ -828,7 +913,7 @@ impl<'a> View<'_, 'a> {
 
     /// Lets the write `me` take the place of the lanes it comes after or races with, `left` being those it does not come after; whether any remain.
     fn supersede(
-        &self,
+        &mut self,
         me: &Me<'a>,
         entry: &mut Entry,
         left: u32,
@@ -838,16 +923,22 @@ impl<'a> View<'_, 'a> {
         if left != 0
             && let Some(kind) = self.race(me, entry.stamp)
         {
-            let other = (entry.stamp, left.trailing_zeros());
-            let other_act = self.stamp(entry.stamp).act;
+            let Stamp { act: other_act, load, .. } = *self.stamp(entry.stamp);
+            // A lane that has used what it loaded comes before those that have not.
+            let used = left & !self.memory.discarded.unused(load);
+            let other = (entry.stamp, if used != 0 { used } else { left }.trailing_zeros());
             // A read that may have seen one of several stores of the same value sees it from each of them.
             let remarked = matches!(race, Some((Kind::SameValue, _)));
             let harmless = is_store(other_act) || remarked && other_act == Act::Read;
             if is_store(me.as_stamp.act) && harmless && self.stores_the_same(me) {
                 *race = race.or(Some((Kind::SameValue, other)));
             } else {
-                // A fault takes the place of a remark.
-                if remarked || race.is_none() {
+                if used == 0 && kind == Kind::Race {
+                    if !self.open.contains(&(entry.stamp, left)) {
+                        self.open.push((entry.stamp, left));
+                    }
+                } else if remarked || race.is_none() {
+                    // A fault takes the place of a remark.
                     *race = Some((kind, other));
                 }
                 stay = 0;

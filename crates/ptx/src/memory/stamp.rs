@@ -17,6 +17,8 @@ pub(super) struct Stamp {
     pub(super) scope: Scope,
     /// The bytes of each lane.
     pub(super) size: u8,
+    /// The load, where its value may be thrown away; else 0.
+    pub(super) load: u32,
     pub(super) line: Line,
 }
 

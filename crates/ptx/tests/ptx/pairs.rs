@@ -96,7 +96,7 @@ fn pairs_are_checked_as_other_accesses_are() {
         ("atom.global.exch.b128 {%d1, %d2}, [%out+8], {%d1, %d2};", &[Kind::Misaligned]),
         ("ld.global.b128 {%d1, %d2}, [%out+64]; st.global.b64 [%out], %d2;", &[Kind::OutOfBounds]),
         (
-            "atom.global.exch.b128 {%d1, %d2}, [%out], {%d1, %d2}; ld.global.b64 %d3, [%out+8];",
+            "atom.global.exch.b128 {%d1, %d2}, [%out], {%d1, %d2}; ld.global.b64 %d3, [%out+8]; st.global.b64 [%out+32], %d3;",
             &[Kind::Race],
         ),
         ("atom.global.exch.b128 {%d1, %d2}, [%out], {%d1, %d2};", &[]),

@@ -250,7 +250,10 @@ fn several_lanes_may_store_the_same_value() {
         ),
         ("one element differs", "st.shared.v2.u32 [s], {7, %t};"),
         ("overlapping stores", "st.shared.u32 [s], 7; st.shared.u16 [s], 8;"),
-        ("a read before them", "ld.shared.u32 %r1, [s+4]; st.shared.u32 [s+4], 7;"),
+        (
+            "a read before them",
+            "ld.shared.u32 %r1, [s+4]; st.shared.u32 [s+4], 7; st.global.u32 [%o], %r1;",
+        ),
         (
             "a store after some of them",
             "st.shared.u32 [s], 7; bar.warp.sync 0xffffffff; st.shared.u32 [s], 9;",
@@ -260,6 +263,128 @@ fn several_lanes_may_store_the_same_value() {
         let found = kinds(&module(SHARED, body), 64, false);
         assert!(found.contains(&Kind::Race), "{what}: {found:?}");
     }
+}
+
+/// Lanes load an element each of ten, those behind the end the last one, and use it under a condition: what llm.c's `softmax_forward_kernel7` does.
+const CLAMPED: &str =
+    "mov.u32 %r9, s; min.u32 %r1, %t, 9; mad.lo.u32 %r2, %r1, 4, %r9; mad.lo.u32 %r3, %t, 4, %r9;
+     setp.ge.u32 %p2, %t, 10; setp.lt.u32 %p4, %t, 10;
+     @%p4 st.shared.u32 [%r3], 5; bar.sync 0; ld.shared.u32 %r4, [%r2];";
+
+#[test]
+fn a_race_of_a_value_that_is_thrown_away_is_a_remark() {
+    let remarks: Vec<(&str, String)> = vec![
+        (
+            "used under a condition",
+            format!("{CLAMPED} @%p2 bra over; add.u32 %r4, %r4, 1; st.shared.u32 [%r2], %r4; over:"),
+        ),
+        (
+            "one instruction under a condition",
+            format!("{CLAMPED} @%p4 st.shared.u32 [%r3], %r4;"),
+        ),
+        (
+            "two loads before either is used",
+            format!(
+                "{CLAMPED} ld.shared.u32 %r5, [%r2]; @%p2 bra over; add.u32 %r4, %r4, %r5; st.shared.u32 [%r2], %r4; over:"
+            ),
+        ),
+        (
+            "a load in a loop",
+            format!(
+                "{CLAMPED} mov.u32 %r7, 0; again: @%p2 bra over; add.u32 %r4, %r4, 1; st.shared.u32 [%r2], %r4; over:
+                 ld.shared.u32 %r4, [%r2]; add.u32 %r7, %r7, 1; setp.lt.u32 %p5, %r7, 3; @%p5 bra again;"
+            ),
+        ),
+        (
+            "of a vector, no element",
+            format!("{CLAMPED} ld.shared.v2.u32 {{%r4, %r5}}, [s+32]; @%p4 st.shared.u32 [%r3], 9;"),
+        ),
+        ("nobody uses it", "setp.eq.u32 %p1, %t, 0; ld.shared.u32 %r1, [s]; @%p1 st.shared.u32 [s], 7;".into()),
+        (
+            "a store before it",
+            "setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [s], 7; ld.shared.u32 %r1, [s];".into(),
+        ),
+        (
+            "written over, and the register used for something else",
+            "setp.eq.u32 %p1, %t, 0; ld.shared.u32 %r1, [s]; @%p1 st.shared.u32 [s], 7; mov.u32 %r1, 1; st.global.u32 [%o], %r1;".into(),
+        ),
+        (
+            "in global memory",
+            "setp.eq.u32 %p1, %t, 0; ld.global.u32 %r1, [%out]; @%p1 st.global.u32 [%o], 7;".into(),
+        ),
+    ];
+    for (what, body) in &remarks {
+        let ptx = module(SHARED, body);
+        assert_eq!(kinds(&ptx, 64, false), [], "{what}");
+        assert_eq!(kinds(&ptx, 64, true), [Kind::DiscardedRead], "{what}");
+    }
+}
+
+#[test]
+fn a_race_of_a_value_that_is_used_stays_a_race() {
+    let races: Vec<(&str, String)> = vec![
+        ("by those behind the end, too", format!("{CLAMPED} @%p4 st.shared.u32 [%r3], 3; st.global.u32 [%o], %r4;")),
+        (
+            "by one lane of them",
+            format!("{CLAMPED} @%p4 st.shared.u32 [%r3], 3; setp.eq.u32 %p5, %t, 40; @%p5 st.global.u32 [%o], %r4;"),
+        ),
+        (
+            "on one way of two",
+            format!("{CLAMPED} @%p2 bra behind; st.shared.u32 [%r3], %r4; bra over; behind: add.u32 %r5, %r4, 1; over:"),
+        ),
+        (
+            "before another that is thrown away",
+            format!("{CLAMPED} st.global.u32 [%o], %r4; ld.shared.u32 %r4, [%r2]; @%p4 st.shared.u32 [%r3], %r4;"),
+        ),
+        (
+            "behind another that is thrown away",
+            format!("{CLAMPED} ld.shared.u32 %r5, [%r2]; @%p4 st.shared.u32 [%r3], %r4; @%p2 st.global.u32 [%o], %r5;"),
+        ),
+        (
+            "of a vector, one element",
+            format!("{CLAMPED} ld.shared.v2.u32 {{%r4, %r5}}, [s+32]; @%p4 st.shared.u32 [%r3], 9; @%p2 st.global.u32 [%o], %r5;"),
+        ),
+        (
+            "after a store",
+            format!("{CLAMPED} setp.eq.u32 %p5, %t, 9; @%p5 st.shared.u32 [%r3], 8; ld.shared.u32 %r4, [%r2]; @%p2 st.global.u32 [%o], %r4;"),
+        ),
+        (
+            "in an address",
+            format!("{CLAMPED} @%p4 st.shared.u32 [%r3], 0; and.b32 %r4, %r4, 12; @%p2 add.u32 %r4, %r4, %r9; @%p2 ld.shared.u32 %r5, [%r4];"),
+        ),
+        (
+            "by a later turn of a loop",
+            format!(
+                "{CLAMPED} mov.u32 %r7, 0; again: @%p4 st.shared.u32 [%r3], %r4; setp.eq.u32 %p5, %r7, 2; @%p5 st.global.u32 [%o], %r4;
+                 add.u32 %r7, %r7, 1; setp.lt.u32 %p6, %r7, 3; @%p6 bra again;"
+            ),
+        ),
+    ];
+    for (what, body) in &races {
+        let found = kinds(&module(SHARED, body), 64, false);
+        assert_eq!(found, [Kind::Race], "{what}");
+    }
+}
+
+#[test]
+fn the_lane_of_such_a_race_is_one_that_uses_the_value() {
+    let body = format!(
+        "{CLAMPED} @%p4 st.shared.u32 [%r3], 3; setp.eq.u32 %p5, %t, 20; @%p5 st.global.u32 [%o], %r4;"
+    );
+    let (_, report) = run_one(&module(SHARED, &body), checked(Schedule::Lockstep), 32);
+    let fault = report.outcome.findings.all()[0].fault.clone();
+    assert_eq!((fault.kind, fault.place.thread), (Kind::Race, 9), "{}", describe(&report));
+    assert_eq!(fault.other.unwrap().place.thread, 20, "{}", describe(&report));
+}
+
+#[test]
+fn a_kernel_that_does_not_come_to_its_end_may_have_used_the_value() {
+    let body = "setp.eq.u32 %p1, %t, 0; setp.eq.u32 %p2, %t, 99; ld.shared.u32 %r1, [s]; @%p1 st.shared.u32 [s], 7;
+         again: @!%p2 bra again; st.global.u32 [%o], %r1;";
+    let options = Options { instructions: 10_000, ..checked(Schedule::Lockstep) };
+    let (_, report) = run_one(&module(SHARED, body), options, 64);
+    assert!(report.outcome.halt.is_some());
+    assert_eq!(found(&report).iter().map(|f| f.0).collect::<Vec<_>>(), [Kind::Race]);
 }
 
 #[test]

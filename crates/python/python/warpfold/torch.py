@@ -12,6 +12,7 @@ functions of ``warpfold`` for these, too, where it meets one that is called with
 tensor([5.])
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -138,6 +139,93 @@ _library.register_autograd("warpfold::reduce", _derivative, setup_context=_conte
 _library.register_autograd("warpfold::reduce_pair", _no_derivative, setup_context=_pair_context, lib=_LIBRARY)
 
 
+# More vectors than this do not add up: see ``Partial.to_vector``.
+_MOST_VECTORS = 1 << 15
+
+
+def all_reduce(
+    x: Any,
+    op: Any = "sum",
+    group: Any = None,
+    *,
+    axis: int | Sequence[int] | None = None,
+    dtype: torch.dtype | None = None,
+    correction: float | None = None,
+    nan: Any = None,
+    start: int | None = None,
+) -> Any:
+    """The answers for the tensors of all ranks together, on every rank: the bits do not depend on how many there are.
+
+    All ranks call it with the same words. States that add up travel as int64 that the group sums: 400 bytes for a sum
+    of float64, 96 for one of float32, for each output; others travel as bytes. They are made where the tensor lies, and pass
+    through the host's memory. There are no derivatives.
+
+    Arguments:
+        x: this rank's tensor, several whose elements are taken together, as gradients, or a ``warpfold.Partial``, which
+            says itself what is asked
+        op: the name of an operation, or names, whose answers come as a dictionary
+        group: a process group of ``torch.distributed``; without it all ranks
+        axis: the axes that are reduced beside the ranks; without it all. The others have the same lengths on all ranks
+        dtype: of the answer
+        correction: what variances subtract from the count
+        nan: "propagate", the default, "omit" or "raise"
+        start: where this rank's elements begin, for operations that answer positions
+
+    Raises:
+        ValueError: ranks ask different questions; all of them raise it, before anything is reduced.
+        RuntimeError: another rank could not give its share.
+    """
+    from torch import distributed
+
+    # Groups of NCCL have no tensors of the host.
+    device = torch.device("cuda" if distributed.get_backend(group) == "nccl" else "cpu")
+    partial, vector, failure, told = x, None, None, ""
+    try:
+        if not isinstance(x, _warpfold.Partial):
+            partial = _warpfold.Partial(op, axis=axis, correction=correction, nan=nan)
+            for one in x if isinstance(x, (list, tuple)) else [x]:
+                partial.absorb(one.detach(), start=start)
+        vector = partial.to_vector()
+        rules = partial.__reduce__()[2][1:4]
+        told = f"{', '.join(partial.ops)} over {partial.dtype} in the shape {partial.shape} under {rules} as {dtype} in warpfold {_warpfold.__version__}"
+    except Exception as error:
+        failure = error
+    digest = int.from_bytes(hashlib.blake2b(told.encode(), digest_size=7).digest(), "big")
+    asked = torch.tensor([failure is not None, digest, -digest], dtype=torch.int64, device=device)
+    distributed.all_reduce(asked, distributed.ReduceOp.MAX, group)
+    failed, most, least = asked.tolist()
+    if failure is not None:
+        raise failure
+    if failed:
+        raise RuntimeError("another rank cannot give its share\nhint: that rank's own message says why")
+    if most != -least:
+        raise ValueError(f"ranks ask different questions: this one asks for {told}\nhint: all ranks call all_reduce with the same words and one type")
+    ranks = distributed.get_world_size(group)
+    if vector is None or ranks > _MOST_VECTORS:
+        parts: list[Any] = [None] * ranks
+        distributed.all_gather_object(parts, partial, group)
+        whole = parts[0]
+        for part in parts[1:]:
+            whole += part
+    else:
+        sums = torch.from_dlpack(vector).to(device)
+        distributed.all_reduce(sums, group=group)
+        whole = partial.from_vector(sums.cpu())
+    where = x[0].device if isinstance(x, (list, tuple)) else getattr(x, "device", device)
+    answers = whole.finish(dtype=dtype)
+
+    def tensor(answer: Any, name: str) -> Any:
+        if isinstance(answer, tuple):
+            return tuple(tensor(one, name) for one in answer)
+        # One without axes is a number of Python.
+        kind = getattr(torch, _warpfold._answer_type(name, partial.dtype, dtype))
+        return torch.as_tensor(answer if isinstance(answer, (bool, int, float)) else torch.from_dlpack(answer), dtype=kind).to(where)
+
+    if isinstance(answers, dict):
+        return {name: tensor(answer, name) for name, answer in answers.items()}
+    return tensor(answers, partial.ops[0])
+
+
 def _function(name: str) -> Callable[..., Any]:
     operator = torch.ops.warpfold.reduce_pair if name in _PAIRS else torch.ops.warpfold.reduce
 
@@ -197,6 +285,7 @@ argminmax = _function("argminmax")
 
 __all__ = [
     "all",
+    "all_reduce",
     "any",
     "argmax",
     "argmin",
@@ -221,5 +310,6 @@ __all__ = [
 ]
 
 for _name in __all__:
-    _in_graphs(_name, globals()[_name])
+    if _name != "all_reduce":
+        _in_graphs(_name, globals()[_name])
 del _name

@@ -9,7 +9,7 @@ use warpfold_core::layout::output_shape;
 use warpfold_core::op::{AnyState, Kind, Numbers, Op};
 use warpfold_core::{DType, Error, Result, fpenv};
 use warpfold_cuda::Engine;
-use warpfold_cuda::engine::{Array, Input, MOST_ELEMENTS};
+use warpfold_cuda::engine::{Array, Input, MOST_ELEMENTS, Number};
 
 /// Bytes of elements that make a byte of states worth its way to the host.
 const WORTH_STATES: usize = 4;
@@ -117,22 +117,27 @@ impl InPlace<'_> {
         states.map_err(failure)
     }
 
-    /// The answers that the device finishes itself, for each operation where it does;
+    /// The answers that the device finishes itself, for each number where it does;
     /// waits for them, once.
-    fn columns(&self, ops: &[Op]) -> Result<Vec<Option<Column>>> {
-        let asked: Vec<Op> = ops.iter().flat_map(|&op| halves(op)).collect();
+    fn columns(&self, numbers: &[Number]) -> Result<Vec<Option<Column>>> {
+        let asked: Vec<Number> = numbers.iter().flat_map(|&number| parts(number)).collect();
         let (view, stream) = (self.first.view(), self.first.stream().stream);
         let _lent = self.first.lend();
         // SAFETY: as for states.
         let all = unsafe { self.engine().numbers_of_all(&asked, view, &self.reduced, stream) };
         let mut all = all.map_err(failure)?.into_iter();
-        let column = |&op: &Op| {
+        let column = |&Number { op, .. }: &Number| {
             let its: Vec<Option<Numbers>> = all.by_ref().take(halves(op).len()).collect();
             let mut its = its.into_iter().collect::<Option<Vec<Numbers>>>()?.into_iter();
             Some(Column { op, numbers: its.next()?, second: its.next() })
         };
-        Ok(ops.iter().map(column).collect())
+        Ok(numbers.iter().map(column).collect())
     }
+}
+
+/// The numbers of one or two that an answer has.
+fn parts(Number { op, omits_nan }: Number) -> impl Iterator<Item = Number> {
+    halves(op).into_iter().map(move |op| Number { op, omits_nan })
 }
 
 impl Reduction {
@@ -174,14 +179,10 @@ impl Reduction {
             let place = self.in_place(first, second)?;
             // Numbers are made of one array, and states of what is one run.
             let takes = second.is_none() && place.whole(0).is_none();
-            let numbers: Vec<Op> = self
-                .ops
-                .iter()
-                .copied()
-                .filter(|&op| takes && self.is_for_numbers(op, &place))
-                .collect();
+            let number = |op: Op| self.number_of(op, &place).filter(|_| takes);
+            let numbers: Vec<Number> = self.ops.iter().filter_map(|&op| number(op)).collect();
             let mut made = place.columns(&numbers)?.into_iter();
-            let column = |&op: &Op| if numbers.contains(&op) { made.next()? } else { None };
+            let column = |&op: &Op| number(op).and_then(|_| made.next()?);
             let mut columns: Vec<Option<Column>> = self.ops.iter().map(column).collect();
             let lacking = self.ops.iter().zip(&columns).filter(|(_, column)| column.is_none());
             let rest: Vec<Op> = lacking.map(|(&op, _)| op).collect();
@@ -198,20 +199,19 @@ impl Reduction {
         })
     }
 
-    /// Whether the device had better finish an operation: not where several operations
+    /// What the device had better finish of an operation: nothing where several operations
     /// share a state, and states are little beside the elements.
-    fn is_for_numbers(&self, op: Op, place: &InPlace<'_>) -> bool {
+    fn number_of(&self, op: Op, place: &InPlace<'_>) -> Option<Number> {
         let dtype = place.first.dtype();
-        if self.rules.matter_for(op, dtype) {
-            return false;
-        }
+        let number = Number::under(op, dtype, &self.rules)?;
         let (kinds, ops) = self.kinds();
-        let Some(&(_, state)) = ops.iter().find(|(other, _)| *other == op) else { return false };
+        let &(_, state) = ops.iter().find(|(other, _)| *other == op)?;
         let sharing = ops.iter().filter(|&&(_, other)| other == state);
         let passes: usize = sharing.map(|&(op, _)| halves(op).len()).sum();
         let bytes = Engine::payload_len(kinds[state], dtype).unwrap_or(usize::MAX);
         let states = place.outputs().saturating_mul(bytes).saturating_mul(WORTH_STATES);
-        passes < 2 || states > place.first.len().saturating_mul(dtype.size())
+        let finishes = passes < 2 || states > place.first.len().saturating_mul(dtype.size());
+        finishes.then_some(number)
     }
 
     /// The states of arrays in a device's memory, whose first element has index `start`
@@ -237,8 +237,8 @@ impl Reduction {
     ///
     /// What the device finishes by itself is not waited for, and comes behind all work on
     /// the stream. What only the host finishes is sent there: answers under other rules
-    /// than the default ones where these matter, products of integers, totals that do not
-    /// fit a device's words. [`prepare`](Self::prepare) is for questions that come again
+    /// than the default ones and [`NanPolicy::Omit`](crate::NanPolicy::Omit) where these matter,
+    /// products of integers, totals that do not fit a device's words. [`prepare`](Self::prepare) is for questions that come again
     /// and again.
     ///
     /// After an error the arrays may hold anything.
@@ -274,9 +274,9 @@ impl Reduction {
                 let its = &mut answers[next..next + halves(op).len()];
                 next += its.len();
                 let alone = self.with_ops(vec![op]);
-                if self.initial.is_none()
-                    && !self.rules.matter_for(op, array.dtype())
-                    && place.leave(op, its)?
+                let number = Number::under(op, array.dtype(), &self.rules);
+                if let Some(number) = number.filter(|_| self.initial.is_none())
+                    && place.leave(number, its)?
                 {
                     continue;
                 }
@@ -299,11 +299,11 @@ impl Reduction {
 }
 
 impl InPlace<'_> {
-    /// Leaves the answers to an operation in the device's memory, and says whether the
+    /// Leaves the answers to a number in the device's memory, and says whether the
     /// device does that.
-    fn leave(&self, op: Op, answers: &mut [DeviceArrayMut<'_>]) -> Result<bool> {
+    fn leave(&self, number: Number, answers: &mut [DeviceArrayMut<'_>]) -> Result<bool> {
         let (view, stream) = (self.first.view(), self.first.stream().stream);
-        for (half, to) in halves(op).into_iter().zip(answers) {
+        for (half, to) in parts(number).zip(answers) {
             let address = to.address();
             let (_lent, _lent_too) = (self.first.lend(), to.lend());
             // SAFETY: who made the arrays has promised that the one may be read and the

@@ -432,6 +432,59 @@ fn payloads_of_sums_add_as_integer_vectors() {
     }
 }
 
+/// Whatever adds vectors up merges partials, of every state that adds up.
+#[test]
+fn vectors_of_partials_add_up_to_the_merged_partial() {
+    let mut random = Random::new(59);
+    for dtype in DType::ALL {
+        for op in ops(dtype) {
+            for pattern in PATTERNS {
+                let parts: Vec<Partial> = (0..5)
+                    .map(|i| {
+                        let data = bytes_of(dtype, 60 * i, pattern, &mut random);
+                        let view = View::from_bytes(dtype, &data, &[30 * i, 2]).unwrap();
+                        Reduction::of(op).axes([0]).partial(view, 30 * i as u64).unwrap()
+                    })
+                    .collect();
+                let adds = matches!(
+                    op.name(),
+                    "sum" | "mean" | "norm1" | "norm2" | "sumsq" | "var" | "std" | "any" | "all"
+                ) || op.name().starts_with("count");
+                let vectors: Option<Vec<Vec<i64>>> = parts.iter().map(Partial::to_vector).collect();
+                assert_eq!(vectors.is_some(), adds, "{op} {dtype}");
+                let Some(vectors) = vectors else { continue };
+                let mut sum = vec![0i64; vectors[0].len()];
+                for vector in &vectors {
+                    sum.iter_mut().zip(vector).for_each(|(a, b)| *a += b);
+                }
+                let empty = parts[0].emptied();
+                assert_eq!(empty, parts[3].emptied(), "{op} {dtype}");
+                assert_eq!(empty.from_vector(&vec![0; sum.len()]).unwrap(), empty);
+                let merged = merged(parts.clone(), &mut random);
+                assert_eq!(empty.from_vector(&sum).unwrap(), merged, "{op} {dtype} {pattern:?}");
+                // Of the most that there may be, the digits do not overflow.
+                let most = i64::try_from(Partial::MOST_VECTORS).unwrap();
+                let many: Option<Vec<i64>> =
+                    vectors[4].iter().map(|digit| digit.checked_mul(most)).collect();
+                let mut doubled = parts[4].clone();
+                for _ in 0..most.ilog2() {
+                    doubled.merge(&doubled.clone()).unwrap();
+                }
+                assert_eq!(empty.from_vector(&many.unwrap()).unwrap(), doubled, "{op} {dtype}");
+                for wrong in [&sum[1..], &[&sum[..], &[0]].concat()[..], &[]] {
+                    let refused = empty.from_vector(wrong).unwrap_err();
+                    assert!(matches!(refused, Error::DamagedState { .. }), "{refused}");
+                }
+            }
+        }
+    }
+    let size = |dtype: DType| {
+        let none = View::from_bytes(dtype, &[], &[0]).unwrap();
+        8 * Reduction::of(Op::Sum).partial(none, 0).unwrap().to_vector().unwrap().len()
+    };
+    assert_eq!((size(DType::F64), size(DType::F32)), (400, 96));
+}
+
 /// Positions count in C order whatever the order in memory.
 #[test]
 fn pieces_of_arrays_out_of_order_know_their_places() {

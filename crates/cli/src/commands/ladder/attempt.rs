@@ -184,7 +184,7 @@ fn fetch_compiler(quiet: bool) -> Result<()> {
             shown = done;
         }
         Fetching::Bytes(_) => {}
-        Fetching::Again { why } => note(&format!("the download broke off, once more: {why}")),
+        Fetching::Again { why } => note(&format!("NVRTC did not come, once more: {why}")),
     })?;
     Ok(())
 }

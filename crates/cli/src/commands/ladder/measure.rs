@@ -8,9 +8,10 @@ use crate::progress::Steps;
 use anyhow::Result;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 use warpfold::{DType, Op};
 use warpfold_ladder::experiments::{EXPERIMENTS, Needs};
-use warpfold_ladder::report::{Document, Machine};
+use warpfold_ladder::report::{Document, Machine, stamp};
 use warpfold_ladder::{ALL, Lab, Plan, Question, Rung, Timing, find};
 use warpfold_threads::scoped;
 
@@ -60,6 +61,7 @@ pub(super) fn all(
             note(text);
         }
     };
+    let began = stamp(SystemTime::now());
     let groups = questions(simulated);
     let count = groups.iter().map(Vec::len).sum::<usize>();
     let timing = Timing::default();
@@ -108,6 +110,7 @@ pub(super) fn all(
     }
     Ok(Document {
         warpfold: env!("CARGO_PKG_VERSION").into(),
+        measured: Some(began),
         machine: Some(Machine::from(lab.device().limits())),
         rungs,
         experiments,

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use warpfold_ladder::report::{DRAWINGS, Foreign, Gathered, MOST_BYTES, html, markdown};
+use warpfold_ladder::report::{DRAWINGS, Foreign, Gathered, MOST_BYTES, html, markdown, refreshed};
 
 pub(super) fn run(args: &ReportArgs, global: &Global) -> Result<ExitCode> {
     for path in args.save.iter().chain(&args.output) {
@@ -42,8 +42,15 @@ pub(super) fn run(args: &ReportArgs, global: &Global) -> Result<ExitCode> {
         let text = read(path)?;
         gathered.add(&text).with_context(|| path.display().to_string())?;
     }
+    for path in &args.figures {
+        let page = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let page = refreshed(&page, &gathered)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| path.display().to_string())?;
+        save(path, &page)?;
+    }
     let anything = !gathered.rungs.is_empty() || !gathered.trials.is_empty();
-    if anything && (args.output.is_some() || args.save.is_none()) {
+    if anything && (args.output.is_some() || args.save.is_none() && args.figures.is_empty()) {
         write(args, global, &gathered)?;
     }
     Ok(if wrong { ExitCode::from(failure::FOUND) } else { ExitCode::SUCCESS })

@@ -189,8 +189,9 @@ fn lines(run: &Run) -> Vec<Line<'_>> {
             let bytes = all_bytes as f64;
             let gbps = times[i].map(|t| bytes / t.median / 1e9).filter(|x| x.is_finite());
             let expected = baseline(row.question.rung().id);
-            let compared = expected
-                .map_or_else(Vec::new, |e| e.compare(all_bytes, gbps, |id| over(find(id, row), i)));
+            let compared = expected.map_or_else(Vec::new, |e| {
+                e.compare(all_bytes, gbps, None, |id| over(find(id, row), i))
+            });
             let other = expected.and_then(|e| e.with()).and_then(|with| find(with, row));
             let counts =
                 expected.map_or_else(Vec::new, |e| counts(e, row, other.map(|o| &rows[o])));

@@ -1,0 +1,314 @@
+//! Elements on their way to accumulators: brought to another type, and without some of them.
+//!
+//! NaNs that do not count are left out, and elements that are not marked. What is left out is
+//! replaced in a copy by an element that changes nothing: which one that is the accumulators say.
+//! So no loop over elements knows of those that do not count, and those that do are counted beside.
+//! A part of a table from which nothing is left out is taken in where it lies.
+
+use super::fold::Cells;
+use super::round::Narrow;
+use super::walk::Form;
+use super::words::{Word, with_word};
+use crate::isa::Isa;
+use crate::pack::room;
+use crate::simd::{Kernel, Simd, dispatch_accumulators};
+use crate::table::Table;
+use warpfold_core::DType;
+use warpfold_core::element::{bf16, f16};
+
+/// Elements of a part: it stays in the first cache, with its copies.
+const PART: usize = 4096;
+/// The most columns of a part whose outputs are columns: so many rows share a call.
+const COLUMNS: usize = 512;
+
+/// What is done to elements before they are taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Preparation {
+    pub(super) isa: Isa,
+    /// The type of the elements in memory.
+    pub(super) from: DType,
+    /// Whether they are brought to f64.
+    pub(super) widens: bool,
+    /// Whether NaNs are left out.
+    pub(super) omits: bool,
+}
+
+impl Preparation {
+    /// The type of the elements that are taken in.
+    fn to(&self) -> DType {
+        if self.widens { DType::F64 } else { self.from }
+    }
+}
+
+/// Prepares tables.
+pub(super) struct Prepare {
+    how: Preparation,
+    /// The bits of infinity.
+    infinity: u64,
+    /// Whether something was left out of the last part: so that is looked for while the next one
+    /// is copied.
+    odd: bool,
+    /// Whole words, so that copies are aligned for every type.
+    wide: Vec<u64>,
+    copy: Vec<u64>,
+    neutral: Vec<u64>,
+    left_out: Vec<u64>,
+}
+
+impl Prepare {
+    pub(super) fn new(how: Preparation) -> Prepare {
+        let infinity = super::choice::infinity_bits(how.to());
+        let [wide, copy, neutral, left_out] = Default::default();
+        Prepare { how, infinity, odd: false, wide, copy, neutral, left_out }
+    }
+
+    /// Tells accumulators the first elements of outputs.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take).
+    pub(super) unsafe fn origins(
+        &mut self,
+        cells: &mut dyn Cells,
+        place: usize,
+        table: Table<'_, ()>,
+    ) {
+        // SAFETY: passed on from the caller; the copy is aligned.
+        unsafe { cells.origins(place, self.widened(table)) }
+    }
+
+    /// Hands a table to accumulators, and adds how many elements of each output are left to
+    /// `counts`, which are the outputs' from `place` on. `marks` has a byte for each element, which
+    /// is 0 where it is left out.
+    ///
+    /// # Safety
+    /// Every element of the tables is aligned, and valid for reads.
+    pub(super) unsafe fn take(
+        &mut self,
+        cells: &mut [&mut dyn Cells],
+        (form, place, at): (Form, usize, usize),
+        table: Table<'_, ()>,
+        marks: Option<Table<'_, ()>>,
+        counts: &mut [u64],
+    ) {
+        let widest = if form == Form::Columns { COLUMNS } else { PART };
+        let columns = table.columns().clamp(1, widest);
+        let (rows, size) = ((PART / columns).max(1), self.how.from.size());
+        for row in (0..table.rows()).step_by(rows) {
+            let some_rows = row..table.rows().min(row + rows);
+            for column in (0..table.columns()).step_by(columns) {
+                let some = column..table.columns().min(column + columns);
+                let part = |table: Table<'_, ()>, size: usize| {
+                    let origin = table.at(some_rows.start, 0).wrapping_byte_add(some.start * size);
+                    Table::of_any(origin, table.stride(), some_rows.len(), some.len())
+                };
+                let (first, at) = match form {
+                    Form::Rows => (some_rows.start, at + some.start),
+                    Form::Columns => (some.start, at + some_rows.start),
+                };
+                let marks = marks.map(|marks| part(marks, 1));
+                let (place, counts) = ((form, place + first, at), &mut counts[first..]);
+                // SAFETY: parts of the tables.
+                unsafe { self.part(cells, place, part(table, size), marks, counts) };
+            }
+        }
+    }
+
+    /// A table as elements of the type that accumulators take in: as they lie, or a copy that is
+    /// there until the next one.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take).
+    unsafe fn widened<'a>(&mut self, table: Table<'a, ()>) -> Table<'a, ()> {
+        let Preparation { isa, from, widens, .. } = self.how;
+        if !widens {
+            return table;
+        }
+        let bytes = table.rows() * table.columns() * size_of::<f64>();
+        let to: &mut [f64] = bytemuck::cast_slice_mut(room(&mut self.wide, bytes));
+        // SAFETY: passed on from the caller, here and below.
+        unsafe {
+            macro_rules! widen {
+                ($t:ty) => {{
+                    let table = table.of_elements::<$t>();
+                    dispatch_accumulators(isa, Widened { table, to: &mut *to })
+                }};
+            }
+            match from {
+                DType::F16 => widen!(f16),
+                DType::BF16 => widen!(bf16),
+                _ => widen!(f32),
+            }
+        }
+        let stride = (table.columns() * size_of::<f64>()).cast_signed();
+        Table::of_any(to.as_ptr().cast(), stride, table.rows(), table.columns())
+    }
+
+    /// Takes in a part of a table.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take).
+    unsafe fn part(
+        &mut self,
+        cells: &mut [&mut dyn Cells],
+        (form, place, at): (Form, usize, usize),
+        part: Table<'_, ()>,
+        marks: Option<Table<'_, ()>>,
+        counts: &mut [u64],
+    ) {
+        // SAFETY: passed on from the caller.
+        let part = unsafe { self.widened(part) };
+        let (outputs, each) = match form {
+            Form::Rows => (part.rows(), part.columns()),
+            Form::Columns => (part.columns(), part.rows()),
+        };
+        let counts = &mut counts[..outputs];
+        counts.iter_mut().for_each(|count| *count += each as u64);
+        let Preparation { isa, omits, .. } = self.how;
+        let (size, elements) = (self.how.to().size(), part.rows() * part.columns());
+        let mut given = part;
+        with_word!(size, W => {
+            // SAFETY: the caller vouches for the elements, whose bits are words; here and below.
+            let table = unsafe { part.of_elements::<W>() };
+            // Nothing is above the greatest.
+            let infinity = if omits { W::of(self.infinity) } else { W::GREATEST };
+            // SAFETY: as above.
+            let marks = marks.map(|marks| unsafe { marks.of_elements::<u8>() });
+            let odd = self.odd
+                || omits && dispatch_accumulators(isa, HasNans { table, infinity })
+                || marks.is_some_and(|marks| (0..marks.rows()).any(|row| marks.row(row).contains(&0)));
+            let mut first = true;
+            for cells in cells {
+                if odd {
+                    let neutral = room(&mut self.neutral, outputs * size);
+                    cells.neutral(place, neutral);
+                    let neutral: &[W] = bytemuck::cast_slice(neutral);
+                    let copy: &mut [W] = bytemuck::cast_slice_mut(room(&mut self.copy, elements * size));
+                    let left_out: &mut [W] =
+                        bytemuck::cast_slice_mut(room(&mut self.left_out, outputs * size));
+                    left_out.fill(W::of(0));
+                    let (to, out) = (&mut *copy, &mut *left_out);
+                    dispatch_accumulators(isa, Fill { table, marks, infinity, form, neutral, to, out });
+                    if first {
+                        let mut any = 0;
+                        for (count, out) in counts.iter_mut().zip(&*left_out) {
+                            any |= out.wide();
+                            *count -= out.wide().cast_unsigned();
+                        }
+                        (self.odd, first) = (any != 0, false);
+                    }
+                    let stride = (part.columns() * size).cast_signed();
+                    given = Table::of_any(copy.as_ptr().cast(), stride, part.rows(), part.columns());
+                }
+                // SAFETY: elements of the table, or of a copy, which is aligned.
+                unsafe {
+                    match form {
+                        Form::Rows => cells.rows(place, given, at),
+                        Form::Columns => cells.columns(place, given, at),
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Elements as f64.
+struct Widened<'a, 'b, T> {
+    table: Table<'a, T>,
+    to: &'b mut [f64],
+}
+
+impl<T: Narrow> Kernel for Widened<'_, '_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        for (row, to) in self.to.chunks_exact_mut(self.table.columns().max(1)).enumerate() {
+            for (to, x) in to.iter_mut().zip(self.table.row(row)) {
+                *to = x.wide();
+            }
+        }
+    }
+}
+
+/// All bits where a word is a NaN's, or none.
+#[inline(always)]
+fn nan<W: Word>(x: W, infinity: W) -> W {
+    (x & W::GREATEST).is_above(infinity)
+}
+
+/// Whether there is a NaN.
+struct HasNans<'a, W> {
+    table: Table<'a, W>,
+    infinity: W,
+}
+
+impl<W: Word> Kernel for HasNans<'_, W> {
+    type Out = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> bool {
+        let mut any = W::of(0);
+        for row in 0..self.table.rows() {
+            let mut found = W::of(0);
+            for &x in self.table.row(row) {
+                found = found.max(x & W::GREATEST);
+            }
+            any = any.max(found);
+        }
+        any > self.infinity
+    }
+}
+
+/// Copies a table, with other elements in place of those that are left out, and counts these.
+struct Fill<'a, W> {
+    table: Table<'a, W>,
+    marks: Option<Table<'a, u8>>,
+    infinity: W,
+    form: Form,
+    /// Of each output.
+    neutral: &'a [W],
+    to: &'a mut [W],
+    /// How many are left out of each output: fewer than the words can say.
+    out: &'a mut [W],
+}
+
+impl<W: Word> Kernel for Fill<'_, W> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Fill { table, marks, infinity, form, neutral, to, out } = self;
+        for (row, to) in to.chunks_exact_mut(table.columns()).enumerate() {
+            let items = table.row(row);
+            // All bits where an element is left out.
+            if let Some(marks) = marks {
+                for ((to, &x), &mark) in to.iter_mut().zip(items).zip(marks.row(row)) {
+                    let unmarked = if mark == 0 { W::of(u64::MAX) } else { W::of(0) };
+                    *to = nan(x, infinity) | unmarked;
+                }
+            } else {
+                for (to, &x) in to.iter_mut().zip(items) {
+                    *to = nan(x, infinity);
+                }
+            }
+            match form {
+                Form::Rows => {
+                    let (with, mut count) = (neutral[row], W::of(0));
+                    for (to, &x) in to.iter_mut().zip(items) {
+                        count = count.counted(*to);
+                        *to = (x & !*to) | (with & *to);
+                    }
+                    out[row] = count;
+                }
+                Form::Columns => {
+                    let (to, with) = (&mut to[..items.len()], &neutral[..items.len()]);
+                    let out = &mut out[..items.len()];
+                    for i in 0..items.len() {
+                        out[i] = out[i].counted(to[i]);
+                        to[i] = (items[i] & !to[i]) | (with[i] & to[i]);
+                    }
+                }
+            }
+        }
+    }
+}
