@@ -165,13 +165,13 @@ impl Attempt {
         let kernels: Vec<&FunctionInfo> = found.functions.iter().filter(|f| f.kernel).collect();
         let names = || kernels.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(", ");
         let function = match (kernel, &kernels[..]) {
+            (_, []) => return Err(refuse("there is no kernel in it".into())),
             (Some(name), all) => {
                 all.iter().copied().find(|f| f.name == name).ok_or_else(|| {
                     refuse(format!("there is no kernel {name:?}, only: {}", names()))
                 })?
             }
             (None, [one]) => one,
-            (None, []) => return Err(refuse("there is no kernel in it".into())),
             (None, _) => return Err(refuse(format!("it has several kernels: {}", names()))),
         };
         let sizes: Vec<u64> = function.parameters.iter().map(|p| p.bytes()).collect();
@@ -220,6 +220,10 @@ impl Attempt {
         let mut first: Option<Failure> = None;
         let mut more = MOST_AFTER_A_FAULT;
         for (i, case) in all.iter().enumerate() {
+            // One empty array tells enough: what does not end takes long.
+            if case.n == 0 && first.is_some() {
+                continue;
+            }
             let failure = self.check(case)?;
             if failure.as_ref().is_some_and(|failure| failure.is_wrong() && case.n > 0) {
                 return Ok((i + 1, failure));

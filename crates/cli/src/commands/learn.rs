@@ -149,7 +149,7 @@ fn rank(progress: &Progress, out: &mut dyn Write) -> Result<()> {
             attempt.file.clone(),
             format!("attempt {number}"),
             attempt.by(),
-            format!("{:.0}", attempt.rate()),
+            attempt.rate().map_or("-".into(), |rate| format!("{rate:.0}")),
             attempt.instructions.to_string(),
         ]
     };
@@ -159,7 +159,7 @@ fn rank(progress: &Progress, out: &mut dyn Write) -> Result<()> {
     let figures = |rung| Figures::of(rung).map_or_else(String::new, |f| format!("{:.0}", f.gbps));
     Ok(writeln!(
         out,
-        "on an H200 neighbored reaches {} GB/s and vector-load {}; what was not timed has the rate of the rung that counts most alike",
+        "on an H200 neighbored reaches {} GB/s and vector-load {}; what was not timed and lacks nothing has the rate of the rung that counts most alike",
         figures("neighbored"),
         figures("vector-load")
     )?)
@@ -180,7 +180,7 @@ fn check(args: &CheckArgs, global: &Global) -> Result<ExitCode> {
     if let Some(failure) = &failure {
         attempt::wrong(failure, cases, &mut sink)?;
     }
-    for missed in missed {
+    for missed in &missed {
         writeln!(sink, "right, but {missed}")?;
     }
     if solved {
@@ -195,6 +195,7 @@ fn check(args: &CheckArgs, global: &Global) -> Result<ExitCode> {
         progress.keep(Kept {
             file: args.file.display().to_string(),
             instructions: placed.counts[0],
+            missed: missed.len(),
             beside: placed.nearest.into(),
             timed: timed.map(|timed| (timed.device, timed.gbps)),
         });

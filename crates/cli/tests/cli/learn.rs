@@ -104,7 +104,8 @@ fn a_compiler_that_does_not_come() {
 #[test]
 fn what_is_no_lesson_and_no_progress() {
     let dir = Dir::new();
-    dir.file("p.json", "[7]").file("x.ptx", "nothing");
+    dir.file("p.json", "[7]").file("x.ptx", "nothing").file("bytes.cu", [0xff, 0xfe]);
+    dir.file("none.ptx", ".version 8.0\n.target sm_75\n.address_size 64\n");
     for (status, line, parts) in [
         (2, "learn 15", ["no lesson 15", "1 to 14"]),
         (2, "learn exercise 0", ["no lesson 0", "hint: "]),
@@ -112,6 +113,13 @@ fn what_is_no_lesson_and_no_progress() {
         (2, "learn --progress p.json", ["p.json: this is no progress", "--progress"]),
         (1, "learn check 1 x.ptx --progress q.json", ["error: ", "hint: "]),
         (1, "learn check 1 none.cu", ["none.cu", "error: "]),
+        (1, "learn check 1 bytes.cu", ["bytes.cu: this is not a text", "error: "]),
+        (1, "learn check 1 none.ptx -q", ["there is no kernel in it", "hint: "]),
+        (
+            2,
+            "learn solution 1 --progress none.json",
+            ["lesson 1 is not solved yet", "learn check 1"],
+        ),
     ] {
         assert_says(&dir.fails(status, line), &parts);
     }

@@ -26,8 +26,11 @@ impl Lesson {
             "## Write\n\nThe kernel has a hole. `warpfold learn exercise {number} -o my.cu` writes it to a file, and `warpfold learn check {number} my.cu` tries it over every size, with every check on.\n\n```cpp\n{}\n```\n",
             exercise.source.trim_end()
         );
+        if !exercise.needs.is_empty() {
+            out += "\nOver 10007 elements in blocks of 256 it\n\n";
+        }
         for need in exercise.needs {
-            let _ = write!(out, "\nOver 10007 elements in blocks of 256 it {}.\n", need.told());
+            let _ = writeln!(out, "- {}", need.told());
         }
         let _ = write!(
             out,
@@ -44,12 +47,12 @@ impl Lesson {
         let Some(rung) = self.rung else {
             return "No rung is as slow as this: the ladder begins with `neighbored`.".into();
         };
-        let figures = Figures::of(rung).map_or_else(
-            || "it is not measured yet on an H200".into(),
-            |figures| format!("on an H200 it reaches {}", figures.told()),
-        );
-        format!(
-            "It is the rung `{rung}`: {figures} (268435459 numbers of type f32, blocks of 256 threads)."
-        )
+        match Figures::of(rung) {
+            None => format!("It is the rung `{rung}`, which is not measured yet on an H200."),
+            Some(figures) => format!(
+                "It is the rung `{rung}`: on an H200 it reaches {} (268435459 numbers of type f32, blocks of 256 threads).",
+                figures.told()
+            ),
+        }
     }
 }

@@ -6,8 +6,8 @@ use crate::failure::{self, Usage, note};
 use crate::output::grid;
 use crate::progress::Bar;
 use crate::sink::Sink;
-use anyhow::{Context, Result, bail};
-use std::io::{Read, Write};
+use anyhow::{Context, Error, Result, anyhow, bail};
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use warpfold::{DType, Device};
@@ -77,8 +77,10 @@ pub(in crate::commands) fn ptx(
     }
     let file = std::fs::File::open(path).with_context(|| name.clone())?;
     let mut text = String::new();
-    let read = file.take(LONGEST + 1).read_to_string(&mut text);
-    read.with_context(|| name.clone())?;
+    file.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => anyhow!("{name}: this is not a text"),
+        _ => Error::new(error).context(name.clone()),
+    })?;
     if text.len() as u64 > LONGEST {
         bail!("{name}: a file of more than {} MiB is not a kernel", LONGEST >> 20);
     }

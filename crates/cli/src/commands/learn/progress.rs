@@ -34,6 +34,8 @@ pub(super) struct Kept {
     pub(super) file: String,
     /// Warp instructions, of the interpreter's count.
     pub(super) instructions: u64,
+    /// How much it lacks of what the exercise needs.
+    pub(super) missed: usize,
     /// The rung that counts most alike.
     pub(super) beside: String,
     /// The GPU that it was timed on, and GB/s.
@@ -41,16 +43,17 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// GB/s: its own, or those of the rung that counts most alike on an H200.
-    pub(super) fn rate(&self) -> f64 {
-        let alike = || Figures::of(&self.beside).map_or(0.0, |figures| figures.gbps);
-        self.timed.as_ref().map_or_else(alike, |(_, rate)| *rate)
+    /// GB/s: its own, or those of the rung that counts most alike on an H200. What lacks something counts like no rung.
+    pub(super) fn rate(&self) -> Option<f64> {
+        let alike = || Figures::of(&self.beside).filter(|_| self.missed == 0).map(|f| f.gbps);
+        self.timed.as_ref().map(|(_, rate)| *rate).or_else(alike)
     }
 
     /// Where its rate is from.
     pub(super) fn by(&self) -> String {
         match &self.timed {
             Some((device, _)) => format!("timed, {device}"),
+            None if self.missed > 0 => format!("right, but lacks {}", self.missed),
             None => format!("counts like {}", self.beside),
         }
     }
@@ -111,14 +114,15 @@ impl Progress {
     }
 
     /// The attempts with their numbers, the fastest first; of as fast ones that with the fewest instructions. What a clock has measured comes
-    /// before what counting suggests.
+    /// before what counting suggests, and what lacks least comes first of what has no rate.
     pub(super) fn ranked(&self) -> Vec<(usize, &Kept)> {
         let mut all: Vec<(usize, &Kept)> = (1..).zip(&self.attempts).collect();
         all.sort_by(|(_, a), (_, b)| {
             b.timed
                 .is_some()
                 .cmp(&a.timed.is_some())
-                .then(b.rate().total_cmp(&a.rate()))
+                .then(b.rate().unwrap_or(0.0).total_cmp(&a.rate().unwrap_or(0.0)))
+                .then(a.missed.cmp(&b.missed))
                 .then(a.instructions.cmp(&b.instructions))
         });
         all
@@ -134,6 +138,7 @@ mod tests {
         let kept = |file: &str, instructions, beside: &str, timed: Option<f64>| Kept {
             file: file.into(),
             instructions,
+            missed: file.len() - 1,
             beside: beside.into(),
             timed: timed.map(|rate| ("H200".into(), rate)),
         };
@@ -143,13 +148,19 @@ mod tests {
             kept("b", 8, "unroll8", None),
             kept("c", 7, "unroll8", None),
             kept("d", 99, "neighbored", Some(400.0)),
+            kept("eee", 1, "vector-load", None),
+            kept("ff", 2, "vector-load", None),
         ] {
             progress.keep(attempt.clone());
             progress.keep(attempt);
         }
         let files: Vec<_> = progress.ranked().iter().map(|(n, a)| (*n, a.file.as_str())).collect();
-        assert_eq!(files, [(4, "d"), (3, "c"), (2, "b"), (1, "a")]);
-        assert!(progress.attempts[1].rate() > 3000.0, "the record of the rung");
+        assert_eq!(files, [(4, "d"), (3, "c"), (2, "b"), (1, "a"), (6, "ff"), (5, "eee")]);
+        assert!(progress.attempts[1].rate() > Some(3000.0), "the record of the rung");
+        assert_eq!(
+            (progress.attempts[4].rate(), progress.attempts[4].by().as_str()),
+            (None, "right, but lacks 2")
+        );
         assert_eq!(progress.attempts[1].by(), "counts like unroll8");
     }
 }
