@@ -283,7 +283,7 @@ impl Rows {
                         said.push("empty");
                         write!(
                             body,
-                            r#"<rect class="nothing" x="{x}" y="{y}" width="{width}" height="34" rx="4"/>"#
+                            r#"<rect class="axis" fill="none" stroke-dasharray="2 3" x="{x}" y="{y}" width="{width}" height="34" rx="4"/>"#
                         )
                     }
                 };

@@ -63,7 +63,7 @@ fn load(opcode: &str) -> Option<u64> {
 fn body<'a>(ptx: &'a str, kernel: &'a str) -> impl Iterator<Item = &'a str> {
     let begins = move |line: &&str| {
         let name = line.split(".entry").nth(1).map(|rest| rest.trim_start());
-        !name.is_some_and(|name| name.split('(').next().map(str::trim_end) == Some(kernel))
+        name.is_none_or(|name| name.split('(').next().map(str::trim_end) != Some(kernel))
     };
     ptx.lines().skip_while(begins).skip(1).take_while(|line| !line.starts_with('}'))
 }
