@@ -11,7 +11,7 @@ pub(crate) use ladder::{
     LadderArgs, LadderFormat, LadderVerb, ListArgs, OccupancyArgs, RunLadderArgs, ShowArgs, Sweep,
     TryArgs,
 };
-pub(crate) use learn::{CheckArgs, ExerciseArgs, LearnArgs, LearnVerb, ProgressArgs};
+pub(crate) use learn::{CheckArgs, ExerciseArgs, LearnArgs, LearnVerb, ProgressArgs, SolutionArgs};
 pub(crate) use ptx::{InfoArgs, PtxArgs, PtxVerb, RunArgs, TestArgs, bytes};
 
 use crate::failure::explain;

@@ -1,19 +1,27 @@
-//! A course in ten lessons, from one thread to the engine: read, predict a number, run it on the interpreter, compare, and write a kernel.
+//! A course in fourteen lessons, from one thread to the engine: read, predict a number, run it on the interpreter, compare, and write a kernel.
 
+mod drawing;
+mod figures;
+mod flight;
 mod lessons;
+mod needs;
+mod page;
 
+pub use drawing::{OWN, Picture, Rows};
+pub use figures::Figures;
 pub use lessons::LESSONS;
+pub use needs::Need;
 
 use crate::attempt::{Attempt, BLOCKS, Failed, Failure};
 use crate::baselines::{COUNTED, Counter};
 use crate::error::{Error, Result};
+use crate::experiments::{self, Bench, Cell};
 use crate::lab::{Lab, Timing};
+use crate::occupancy::{Block, multiprocessor};
 use crate::question::Question;
 use crate::registry::find;
 use crate::rung::Blocks;
-use core::fmt::Write;
 use warpfold_core::{DType, Op};
-use warpfold_ptx::count::{Counters, Traffic};
 
 /// A lesson.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +32,8 @@ pub struct Lesson {
     pub title: &'static str,
     /// What is to be read, in paragraphs.
     pub read: &'static str,
+    /// What it looks like.
+    pub drawing: Picture,
     /// What is to be predicted: a number.
     pub question: &'static str,
     /// What is run to find the number.
@@ -32,19 +42,35 @@ pub struct Lesson {
     pub explain: &'static str,
     /// A kernel with a hole.
     pub exercise: Exercise,
+    /// The rung that a solution is; nothing if it is none.
+    pub rung: Option<&'static str>,
 }
 
-/// A rung's run, and what is looked at.
+/// What is run, and what is looked at.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
-    /// The rung.
-    pub rung: &'static str,
-    /// Elements, of type i32.
-    pub n: u64,
-    /// Threads of a block.
-    pub block: u32,
-    /// What is counted.
-    pub what: What,
+pub enum Run {
+    /// A rung, over so many elements of type i32, in blocks of so many threads.
+    Rung {
+        /// The rung.
+        rung: &'static str,
+        /// Elements.
+        n: u64,
+        /// Threads of a block.
+        block: u32,
+        /// What is counted.
+        what: What,
+    },
+    /// A column of a row of an experiment's first table.
+    Experiment {
+        /// The experiment.
+        id: &'static str,
+        /// The row, by its first cell.
+        row: &'static str,
+        /// The column.
+        column: &'static str,
+    },
+    /// How many such blocks a multiprocessor of compute capability 9.0 holds.
+    Occupancy(Block),
 }
 
 /// What a lesson looks at.
@@ -67,6 +93,8 @@ pub enum What {
 pub struct Exercise {
     /// The kernel, with a line that says HOLE.
     pub source: &'static str,
+    /// The kernel with its hole filled.
+    pub solution: &'static str,
     /// Elements of a tile for each thread.
     pub per_thread: u32,
     /// What its numbers of threads are.
@@ -75,55 +103,6 @@ pub struct Exercise {
     pub alone: bool,
     /// What the lesson is about, and a right kernel without it is not a solution.
     pub needs: &'static [Need],
-}
-
-/// What is counted over 10007 elements in blocks of 256.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// A counter may have this much.
-    AtMost(Counter, u64),
-    /// Every warp folds its 32 lanes by shuffles, in at least five steps.
-    Shuffles,
-    /// Loads of 16 bytes a lane.
-    WideLoads,
-}
-
-impl Need {
-    /// What a solution must have, as a sentence goes on behind "it".
-    #[must_use]
-    pub fn told(self) -> String {
-        match self {
-            Need::AtMost(counter, most) => format!("may have {most} {} at most", counter.name()),
-            Need::Shuffles => "must fold every warp by shuffles".into(),
-            Need::WideLoads => "must load 16 bytes a lane".into(),
-        }
-    }
-
-    /// What a kernel that counts this does instead; nothing if it has what is needed.
-    fn missed(self, ptx: &str, counters: &Counters) -> Option<String> {
-        let (n, block) = COUNTED;
-        let warps = n.div_ceil(u64::from(block)) * u64::from(block / 32);
-        match self {
-            Need::AtMost(counter, most) => {
-                let found = counter.of(counters);
-                (found > most)
-                    .then(|| format!("it has {found} {}, and {most} are enough", counter.name()))
-            }
-            Need::Shuffles => {
-                let steps = counters.warp_barriers / warps;
-                let has = ptx.contains("shfl.sync") && steps >= 5;
-                (!has)
-                    .then(|| "its warps do not fold by shuffles, which this lesson is about".into())
-            }
-            Need::WideLoads => {
-                let Traffic { bytes_asked, requests, .. } = counters.global_loads;
-                let lane = bytes_asked as f64 / (requests.max(1) * 32) as f64;
-                // The ragged end has fewer.
-                (lane < 12.0)
-                    .then(|| format!("its loads ask for {lane:.1} bytes a lane, and not for 16"))
-            }
-        }
-    }
 }
 
 /// What came of an exercise.
@@ -135,6 +114,8 @@ pub struct Checked {
     pub failure: Option<Failure>,
     /// What a right kernel does that is not what the lesson is about.
     pub missed: Vec<String>,
+    /// The kernel, as it was launched.
+    pub attempt: Attempt,
 }
 
 impl Checked {
@@ -155,28 +136,61 @@ impl Run {
     /// The command that does the same.
     #[must_use]
     pub fn command(&self) -> String {
-        let Run { rung, n, block, .. } = self;
-        format!("warpfold ladder run {rung} --device sim --dtype i32 -n {n} --block {block}")
+        match self {
+            Run::Rung { rung, n, block, .. } => format!(
+                "warpfold ladder run {rung} --device sim --dtype i32 -n {n} --block {block}"
+            ),
+            Run::Experiment { id, .. } => format!("warpfold ladder experiment {id} --device sim"),
+            Run::Occupancy(Block { threads, registers, shared }) => format!(
+                "warpfold ladder occupancy --cc 9.0 --block {threads} --regs {registers} --shared {shared}"
+            ),
+        }
     }
 
-    /// Runs it on the interpreter, and looks.
+    /// Runs it on the interpreter, or computes it, and looks.
     ///
     /// # Errors
     /// Those of the interpreter.
     pub fn count(&self) -> Result<u64> {
-        let rung = find(self.rung).ok_or_else(|| Error::NoRung { id: self.rung.into() })?;
-        let question = Question::new(rung, DType::I32, Op::Sum, self.n, self.block)?;
-        let measured = Lab::simulated().measure(&question, &Timing::default(), 1)?;
-        let counters = measured.counters.unwrap_or_default();
-        Ok(match self.what {
-            What::Blocks => measured.grid.first().copied().unwrap_or(0).into(),
-            What::Launches => measured.grid.len() as u64,
-            What::Counter(counter) => counter.of(&counters),
-            What::Atomics => counters.global_atomics.operations,
-            What::SectorsPerLoad => {
-                counters.global_loads.sectors_per_request().unwrap_or(0.0).round() as u64
+        match *self {
+            Run::Rung { rung, n, block, what } => count(rung, n, block, what),
+            Run::Experiment { id, row, column } => look(id, row, column),
+            Run::Occupancy(block) => {
+                let found = multiprocessor((9, 0)).and_then(|m| m.occupancy(block).ok());
+                Ok(found.map_or(0, |found| found.blocks.into()))
             }
-        })
+        }
+    }
+}
+
+fn count(id: &str, n: u64, block: u32, what: What) -> Result<u64> {
+    let rung = find(id).ok_or_else(|| Error::NoRung { id: id.into() })?;
+    let question = Question::new(rung, DType::I32, Op::Sum, n, block)?;
+    let measured = Lab::simulated().measure(&question, &Timing::default(), 1)?;
+    let counters = measured.counters.unwrap_or_default();
+    Ok(match what {
+        What::Blocks => measured.grid.first().copied().unwrap_or(0).into(),
+        What::Launches => measured.grid.len() as u64,
+        What::Counter(counter) => counter.of(&counters),
+        What::Atomics => counters.global_atomics.operations,
+        What::SectorsPerLoad => {
+            counters.global_loads.sectors_per_request().unwrap_or(0.0).round() as u64
+        }
+    })
+}
+
+/// A number of an experiment's first table.
+fn look(id: &str, row: &str, column: &str) -> Result<u64> {
+    let missing = || Error::NoExperiment { id: id.into() };
+    let experiment = experiments::find(id).ok_or_else(missing)?;
+    let rung = find("vector-load").ok_or_else(missing)?;
+    let outcome = experiment.run(&Bench { lab: None, rung, progress: &|_, _| {} })?;
+    let table = outcome.tables.first().ok_or_else(missing)?;
+    let at = table.columns.iter().position(|name| name == column);
+    let cells = table.rows.iter().find(|cells| cells.first() == Some(&Cell::from(row)));
+    match at.and_then(|at| cells?.get(at)) {
+        Some(Cell::Whole(n)) => Ok(*n),
+        _ => Err(missing()),
     }
 }
 
@@ -202,37 +216,11 @@ impl Exercise {
         let (cases, failure) = attempt.check_all()?;
         let mut missed = Vec::new();
         if failure.is_none() && !self.needs.is_empty() {
-            let counters = attempt.counters()?;
-            missed =
-                self.needs.iter().filter_map(|need| need.missed(&attempt.ptx, &counters)).collect();
+            let tile = u64::from(COUNTED.1) * u64::from(self.per_thread);
+            let counts = attempt.counts()?;
+            let miss = |need: &Need| need.missed(&attempt.ptx, name, tile, &counts);
+            missed = self.needs.iter().filter_map(miss).collect();
         }
-        Ok(Checked { cases, failure, missed })
-    }
-}
-
-impl Lesson {
-    /// The lesson as a page in Markdown; the answer is folded away.
-    ///
-    /// # Errors
-    /// Those of the interpreter, which finds the number.
-    pub fn page(&self) -> Result<String> {
-        let Lesson { number, title, read, question, run, explain, exercise } = self;
-        let found = run.count()?;
-        let mut out = format!("# {number}. {title}\n\n{read}\n\n## Predict\n\n{question}\n\n");
-        // Writing to a string does not fail.
-        let _ = write!(
-            out,
-            "```sh\nwarpfold learn {number} --predict NUMBER\n```\n\n<details><summary>The number, and why</summary>\n\n{found}. {explain}.\n\n`{}` runs it.\n\n</details>\n\n",
-            run.command()
-        );
-        let _ = write!(
-            out,
-            "## Write\n\nThe kernel has a hole. `warpfold learn exercise {number} -o my.cu` writes it to a file, and `warpfold learn check {number} my.cu` tries it over every size, with every check on.\n\n```cpp\n{}\n```\n",
-            exercise.source.trim_end()
-        );
-        for need in exercise.needs {
-            let _ = write!(out, "\nOver 10007 elements in blocks of 256 it {}.\n", need.told());
-        }
-        Ok(out)
+        Ok(Checked { cases, failure, missed, attempt })
     }
 }

@@ -1,12 +1,13 @@
 //! The pages of docs/ladder are true: what they show is what the code draws, and no
 //! rung or experiment is forgotten.
 
-use std::path::PathBuf;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use warpfold_ladder::ALL;
 use warpfold_ladder::baselines::{Range, baseline};
 use warpfold_ladder::experiments::EXPERIMENTS;
-use warpfold_ladder::learn::LESSONS;
+use warpfold_ladder::learn::{LESSONS, OWN};
 use warpfold_ladder::report::{DRAWINGS, Gathered, refreshed, unmarked};
 
 fn folder() -> PathBuf {
@@ -14,7 +15,11 @@ fn folder() -> PathBuf {
 }
 
 fn pages() -> Vec<(String, String)> {
-    let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    pages_of(&folder())
+}
+
+fn pages_of(folder: &Path) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let pages = entries.filter(|path| path.extension().is_some_and(|e| e == "md"));
     let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
     pages.map(|path| (name(&path), std::fs::read_to_string(path).unwrap())).collect()
@@ -57,19 +62,54 @@ fn links_lead_to_files() {
     }
 }
 
-/// `LEARN=overwrite cargo test -p warpfold-ladder --test docs` writes the pages anew.
+/// `LEARN=overwrite cargo test -p warpfold-ladder --test docs` writes the pages, the drawings and the figures anew.
+fn assert_is(path: &Path, wanted: &str) {
+    if std::env::var("LEARN").is_ok_and(|value| value == "overwrite") {
+        std::fs::write(path, wanted).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(committed == wanted, "{}: run with LEARN=overwrite", path.display());
+}
+
 #[test]
 fn pages_are_what_the_course_says() {
     let folder = folder().join("../learn");
+    let list = std::fs::read_to_string(folder.join("README.md")).unwrap();
     for lesson in &LESSONS {
-        let path = folder.join(format!("{:02}.md", lesson.number));
-        let page = lesson.page().unwrap();
-        if std::env::var("LEARN").is_ok_and(|value| value == "overwrite") {
-            std::fs::write(&path, &page).unwrap();
-        }
-        let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(committed == page, "{}: run with LEARN=overwrite", path.display());
+        assert_is(&folder.join(format!("{:02}.md", lesson.number)), &lesson.page().unwrap());
+        assert!(folder.join(lesson.drawing.path()).exists(), "{}", lesson.number);
+        let line = format!("[{}]({:02}.md)", lesson.title, lesson.number);
+        assert!(list.contains(&line), "README.md has no {line}");
     }
+}
+
+#[test]
+fn drawings_of_the_course_are_what_the_code_draws() {
+    let folder = folder().join("../learn/drawings");
+    for rows in OWN {
+        assert_is(&folder.join(format!("{}.svg", rows.name)), &rows.svg());
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), OWN.len(), "a drawing of nobody");
+}
+
+/// The figures of rungs that the course computes with are those of the record.
+#[test]
+fn rates_of_the_course_are_those_of_the_record() {
+    let text = std::fs::read_to_string(folder().join("h200/h200.json")).unwrap();
+    let record: Value = serde_json::from_str(&text).unwrap();
+    let mut lines = String::from("rung,gbps,over_neighbored\n");
+    for row in record["rungs"].as_array().unwrap() {
+        let asked = row["dtype"] == "f32" && row["n"] == 268_435_459 && row["block"] == 256;
+        let (Some(gbps), Some(over)) = (row["gbps"].as_f64(), row["over_neighbored"].as_f64())
+        else {
+            continue;
+        };
+        if asked && row["op"] == "sum" && row["per_multiprocessor"].is_null() {
+            let rung = row["rung"].as_str().unwrap();
+            lines += &format!("{rung},{gbps:.3},{over:.5}\n");
+        }
+    }
+    assert_is(&Path::new(env!("CARGO_MANIFEST_DIR")).join("learn/h200.csv"), &lines);
 }
 
 fn record() -> Gathered {
@@ -83,11 +123,8 @@ fn record() -> Gathered {
 #[test]
 fn figures_of_pages_are_those_of_the_record() {
     let record = record();
-    let learn = std::fs::read_dir(folder().join("../learn")).unwrap().map(|e| e.unwrap().path());
-    let learn =
-        learn.map(|path| (path.display().to_string(), std::fs::read_to_string(path).unwrap()));
     let mut wrong = Vec::new();
-    for (name, page) in pages().into_iter().chain(learn) {
+    for (name, page) in pages().into_iter().chain(pages_of(&folder().join("../learn"))) {
         match refreshed(&page, &record) {
             Ok(now) if now == page => {}
             Ok(_) => wrong.push(format!(

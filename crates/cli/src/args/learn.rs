@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(crate) struct LearnArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<LearnVerb>,
-    /// The lesson, from 1 to 10; without one they are listed
+    /// The lesson, from 1 to 14; without one they are listed
     #[arg(value_name = "LESSON")]
     pub(crate) lesson: Option<u32>,
     /// Your prediction: it is compared with what the interpreter counts, and explained
@@ -26,6 +26,20 @@ pub(crate) enum LearnVerb {
     Exercise(ExerciseArgs),
     /// Check a kernel whose hole you have filled: every size, every check, and what it counts
     Check(CheckArgs),
+    /// A model solution of a lesson that you have solved
+    Solution(SolutionArgs),
+    /// A lesson's drawing, as SVG
+    Drawing(ExerciseArgs),
+    /// Your right attempts at the last exercise, the fastest first
+    Ranking(ProgressArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct SolutionArgs {
+    #[command(flatten)]
+    pub(crate) exercise: ExerciseArgs,
+    #[command(flatten)]
+    pub(crate) progress: ProgressArgs,
 }
 
 #[derive(Args)]
@@ -67,5 +81,8 @@ Examples:
   warpfold learn 2 --predict 64             compare with what the interpreter counts
   warpfold learn exercise 2 -o my.cu        a kernel with a hole
   warpfold learn check 2 my.cu              whether you have filled it
+  warpfold learn solution 2                 a model solution, once you have
+  warpfold learn drawing 2 -o two.svg       its drawing
+  warpfold learn ranking                    your attempts at the last exercise
 
 Exit status: 0 done, also where a prediction is wrong; 1 something stands in the way; 2 wrong usage; 3 the kernel is not right yet.";

@@ -1,6 +1,6 @@
 //! `warpfold learn`: the course, as a new user takes it.
 
-use crate::common::Dir;
+use crate::common::{Dir, Run};
 
 #[track_caller]
 fn assert_says(text: &str, parts: &[&str]) {
@@ -27,11 +27,12 @@ fn a_lesson_is_read_predicted_and_kept() {
         &["found 26, predicted 26: as predicted", "$ warpfold ladder run interleaved"],
     );
     let list = dir.prints("learn --progress p.json");
-    let done = |lesson: &str| list.lines().any(|l| l.contains(lesson) && l.contains("yes"));
-    assert!(done("Threads, blocks") && done("A tree") && !done("Banks"), "{list}");
+    let of = |lesson: &str| list.lines().find(|l| l.contains(lesson)).unwrap();
+    assert!(of("Threads, blocks").contains("right") && of("A tree").contains("tried"), "{list}");
+    assert!(!of("Banks").contains("tried"), "{list}");
     assert_eq!(
         std::fs::read_to_string(dir.path("p.json")).unwrap(),
-        "{\"predicted\":[1,2],\"solved\":[]}\n"
+        "{\"predicted\":[1,2],\"right\":[1],\"solved\":[]}\n"
     );
 }
 
@@ -77,17 +78,48 @@ fn exercises_are_handed_out_and_checked() {
     );
 }
 
+/// A pip that never brings a wheel is asked three times, and nothing stays that could be taken for a compiler.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_compiler_that_does_not_come() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = Dir::new();
+    let cache = dir.path("cache/warpfold/nvrtc");
+    let dead = cache.join(".partial-4294967295/wheel");
+    std::fs::create_dir(dir.path("bin")).unwrap();
+    dir.file("one.cu", "a")
+        .file("bin/python3", "#!/bin/sh\necho asked >> asked\necho 'ERROR: cut' >&2\nexit 1\n");
+    std::fs::set_permissions(dir.path("bin/python3"), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::create_dir_all(&dead).unwrap();
+    std::fs::set_permissions(&cache, PermissionsExt::from_mode(0o700)).unwrap();
+    let mut command = dir.command("learn check 1 one.cu --fetch-nvrtc");
+    command.env("XDG_CACHE_HOME", dir.path("cache")).env("PATH", dir.path("bin"));
+    let run = Run::from(command.output().unwrap());
+    assert_says(&run.err, &["89 MB to download, 227 MB in ", "ERROR: cut (3 attempts)", "hint: "]);
+    assert_eq!((run.status, run.err.matches("once more").count()), (1, 2), "{}", run.err);
+    assert_eq!(std::fs::read_to_string(dir.path("asked")).unwrap(), "asked\n".repeat(3));
+    assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 0);
+}
+
 #[test]
 fn what_is_no_lesson_and_no_progress() {
     let dir = Dir::new();
-    dir.file("p.json", "[7]").file("x.ptx", "nothing");
+    dir.file("p.json", "[7]").file("x.ptx", "nothing").file("bytes.cu", [0xff, 0xfe]);
+    dir.file("none.ptx", ".version 8.0\n.target sm_75\n.address_size 64\n");
     for (status, line, parts) in [
-        (2, "learn 11", ["no lesson 11", "1 to 10"]),
+        (2, "learn 15", ["no lesson 15", "1 to 14"]),
         (2, "learn exercise 0", ["no lesson 0", "hint: "]),
         (2, "learn --predict 3", ["error: ", "LESSON"]),
         (2, "learn --progress p.json", ["p.json: this is no progress", "--progress"]),
         (1, "learn check 1 x.ptx --progress q.json", ["error: ", "hint: "]),
         (1, "learn check 1 none.cu", ["none.cu", "error: "]),
+        (1, "learn check 1 bytes.cu", ["bytes.cu: this is not a text", "error: "]),
+        (1, "learn check 1 none.ptx -q", ["there is no kernel in it", "hint: "]),
+        (
+            2,
+            "learn solution 1 --progress none.json",
+            ["lesson 1 is not solved yet", "learn check 1"],
+        ),
     ] {
         assert_says(&dir.fails(status, line), &parts);
     }

@@ -207,19 +207,20 @@ impl<'a> Runs<'a> {
         Ok(None)
     }
 
-    /// What it counts, in one run.
-    pub(super) fn count(&self, case: &Case) -> Result<Counters> {
+    /// What it counts in one run, and how many grids its grids launch.
+    pub(super) fn count(&self, case: &Case) -> Result<(Counters, usize)> {
         let array = self.upload((0..case.n).map(element))?;
         let partials = self.start(case, array)?;
         self.sim.wait(STREAM)?;
         self.sim.free(partials)?;
-        let mut total = Counters::default();
+        let (mut total, mut launches) = (Counters::default(), 0);
         for report in self.sim.take_reports() {
+            launches += report.outcome.launches.len();
             if let Some(counters) = report.outcome.counters {
                 total.merge(&counters.total());
             }
         }
-        Ok(total)
+        Ok((total, launches))
     }
 }
 

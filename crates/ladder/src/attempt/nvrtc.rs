@@ -7,7 +7,8 @@ use core::ptr;
 use libloading::Library;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use warpfold_cuda::toolkit;
 
 /// The path of the library, if it is not in one of the usual places.
@@ -97,6 +98,7 @@ impl Nvrtc {
             CString::new(text)
                 .map_err(|_| Failed::Source { why: "there is a NUL character in it".into() })
         };
+        let launches = source.contains("<<<") || source.contains("__cudaCDP2");
         let (source, name) = (nul(source)?, nul(name)?);
         let architecture = nul(&format!("--gpu-architecture=compute_{compute}"))?;
         let create: Create = self.function("nvrtcCreateProgram")?;
@@ -108,8 +110,10 @@ impl Nvrtc {
             create(&raw mut program, source.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null())
         };
         self.check("creating a program", status)?;
-        let flags = [architecture.as_c_str(), c"--std=c++17", c"-lineinfo"];
-        let flags = flags.map(CStr::as_ptr);
+        let mut flags = vec![architecture.as_c_str(), c"--std=c++17", c"-lineinfo"];
+        // What launches from the device is linked with the device runtime.
+        flags.extend(launches.then_some(c"-rdc=true"));
+        let flags: Vec<_> = flags.into_iter().map(CStr::as_ptr).collect();
         // SAFETY: the program was created above; there are as many options as are said.
         let status = unsafe { compile(program, flags.len() as c_int, flags.as_ptr()) };
         let log = self.text(program, "ProgramLog");
@@ -168,7 +172,7 @@ fn folders() -> Vec<PathBuf> {
     }
     if let Ok(cache) = cache::folder(CACHE) {
         all.extend(libraries_below(&cache));
-        for wheel in within(&cache, "") {
+        for wheel in within(&cache, "nvidia-cuda-nvrtc") {
             all.extend(libraries_below(&wheel));
         }
     }
@@ -202,20 +206,150 @@ fn library_in(folder: &Path) -> Option<PathBuf> {
     files_in(folder, "libnvrtc.so").into_iter().find(|path| path.is_file())
 }
 
-/// Brings the compiler's wheel from the package registry to the user's cache folder, with pip.
+/// What [`fetch`] is doing.
+#[derive(Debug)]
+pub enum Fetching<'a> {
+    /// It begins.
+    Begins {
+        /// Bytes that come from the registry.
+        download: u64,
+        /// Bytes of the files that are made of them.
+        unpacked: u64,
+        /// Where they will be.
+        folder: &'a Path,
+    },
+    /// So many bytes have come or were unpacked, of all attempts together.
+    Bytes(u64),
+    /// An attempt has failed, and another one begins.
+    Again {
+        /// What pip said.
+        why: String,
+    },
+}
+
+/// Bytes of the wheel, and of its files, on Linux.
+const DOWNLOAD: u64 = 89_568_129;
+const UNPACKED: u64 = 227_449_426;
+
+/// A download that breaks off is begun again.
+const ATTEMPTS: u32 = 3;
+
+/// Brings the compiler's wheel from the package registry to the user's cache folder, with pip, unless it is there. Everything is made in a
+/// folder beside its place and moved there when it is whole and has been loaded: what breaks off leaves nothing that could be taken for a
+/// compiler. Each step is told.
 ///
 /// # Errors
 /// No folder that only the user can write to, no pip, or what pip says.
-pub fn fetch() -> Result<(), Failed> {
+pub fn fetch(told: &mut dyn FnMut(Fetching<'_>)) -> Result<(), Failed> {
     let failed = |why: String| Failed::Fetch { why };
-    let folder = cache::folder(CACHE).map_err(failed)?;
-    let mut command = Command::new("python3");
-    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
-    command.args(["--only-binary", ":all:", "--upgrade", "--target"]).arg(&folder).arg(WHEEL);
-    let output = command.output().map_err(|e| failed(format!("python3: {e}")))?;
-    if output.status.success() {
+    let cache = cache::folder(CACHE).map_err(failed)?;
+    let folder = cache.join(WHEEL.replace("==", "-"));
+    if loaded_from(&folder).is_ok() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(failed(format!("pip: {}", said.trim().lines().last().unwrap_or("no message"))))
+    // What was killed could not clean up.
+    for left in within(&cache, PARTIAL).iter().filter(|left| !is_being_made(left)) {
+        let _ = std::fs::remove_dir_all(left);
+    }
+    told(Fetching::Begins { download: DOWNLOAD, unpacked: UNPACKED, folder: &folder });
+    let partial = Partial(cache.join(format!("{PARTIAL}{}", std::process::id())));
+    let mut attempt = 1;
+    loop {
+        let why = match install(&partial.0, told) {
+            Ok(()) => match loaded_from(&partial.0.join("wheel")) {
+                Ok(()) => break,
+                Err(error) => error.to_string(),
+            },
+            Err(Failure::NoPip(why)) => return Err(failed(why)),
+            Err(Failure::Pip(why)) => why,
+        };
+        if attempt == ATTEMPTS {
+            return Err(failed(format!("{why} ({ATTEMPTS} attempts)")));
+        }
+        attempt += 1;
+        told(Fetching::Again { why });
+    }
+    let moved = |e: std::io::Error| failed(format!("{}: {e}", folder.display()));
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(moved)?;
+    }
+    std::fs::rename(partial.0.join("wheel"), &folder).map_err(moved)
+}
+
+/// How the names of folders begin in which a wheel is being made: nobody looks for a compiler there.
+const PARTIAL: &str = ".partial-";
+
+/// Whether the process that makes such a folder is there; it is not asked where there is no /proc.
+fn is_being_made(partial: &Path) -> bool {
+    let process = partial.file_name().and_then(|name| name.to_str()?.strip_prefix(PARTIAL));
+    let proc = Path::new("/proc");
+    !proc.is_dir() || process.is_some_and(|process| proc.join(process).exists())
+}
+
+/// A folder that goes, whatever happens.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+enum Failure {
+    NoPip(String),
+    Pip(String),
+}
+
+/// The compiler in a wheel's folder, if it can be loaded.
+fn loaded_from(wheel: &Path) -> Result<(), Failed> {
+    let found = libraries_below(wheel).iter().find_map(|folder| library_in(folder));
+    let missing = || Failed::NoCompiler { why: "the wheel has no library for this machine".into() };
+    Nvrtc::load(&found.ok_or_else(missing)?).map(drop)
+}
+
+/// Has pip make `partial/wheel`, and tells how many bytes are in `partial`, where pip's temporary files are, too.
+fn install(partial: &Path, told: &mut dyn FnMut(Fetching<'_>)) -> Result<(), Failure> {
+    let place = |e: std::io::Error| Failure::NoPip(format!("{}: {e}", partial.display()));
+    // What a broken download has left is not taken up.
+    if partial.exists() {
+        std::fs::remove_dir_all(partial).map_err(place)?;
+    }
+    let temporary = partial.join("pip");
+    std::fs::create_dir_all(&temporary).map_err(place)?;
+    let said = std::fs::File::create(partial.join("said")).map_err(place)?;
+    let mut command = Command::new("python3");
+    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+    command.args(["--no-cache-dir", "--only-binary", ":all:", "--target"]);
+    command.arg(partial.join("wheel")).arg(WHEEL).env("TMPDIR", &temporary);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+    let no_pip = |e: std::io::Error| Failure::NoPip(format!("python3: {e}"));
+    let mut child = command.spawn().map_err(no_pip)?;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(no_pip)? {
+            break status;
+        }
+        told(Fetching::Bytes(bytes_below(partial)));
+        std::thread::sleep(LOOK);
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let said = std::fs::read_to_string(partial.join("said")).unwrap_or_default();
+    let last = said.trim().lines().last().unwrap_or("no message");
+    let why = format!("pip: {last}");
+    Err(if last.contains("No module named pip") { Failure::NoPip(why) } else { Failure::Pip(why) })
+}
+
+/// How often the bytes are counted.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Bytes of the files below a folder, as far as they can be seen while they come and go.
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes_below(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.map(bytes).sum()
 }

@@ -52,8 +52,17 @@ fn distance(a: &[u64], b: &[u64]) -> f64 {
     a.iter().zip(b).map(one).sum()
 }
 
-/// Counts a kernel that is right; the case, too.
-pub(super) fn counted(attempt: &Attempt) -> Result<(Case, Counters), Failed> {
+/// What a right kernel counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Counts {
+    pub(crate) case: Case,
+    pub(crate) counters: Counters,
+    /// Grids that its grids launch.
+    pub(crate) launches: usize,
+}
+
+/// Counts a kernel that is right.
+pub(super) fn counted(attempt: &Attempt) -> Result<Counts, Failed> {
     let (n, asked) = COUNTED;
     // The block that rungs are counted with, or the one of the user's that is nearest to it.
     let nearest = attempt.blocks.iter().copied().min_by_key(|block| block.abs_diff(asked));
@@ -62,12 +71,13 @@ pub(super) fn counted(attempt: &Attempt) -> Result<(Case, Counters), Failed> {
     let schedule = Schedule::Lockstep;
     let case = Case { n, block, grid: n.div_ceil(tile) as u32, schedule };
     let options = Options { counters: true, schedule, ..Options::default() };
-    Ok((case, Runs::new(attempt, options)?.count(&case)?))
+    let (counters, launches) = Runs::new(attempt, options)?.count(&case)?;
+    Ok(Counts { case, counters, launches })
 }
 
 /// Counts a kernel that is right, and the rungs that add such elements.
 pub(super) fn place(attempt: &Attempt) -> Result<Placed, Failed> {
-    let (case, counters) = counted(attempt)?;
+    let Counts { case, counters, .. } = counted(attempt)?;
     let (n, block, mine) = (case.n, case.block, counts(&counters));
     let lab = Lab::simulated();
     let mut known: Vec<Neighbour> = Vec::new();

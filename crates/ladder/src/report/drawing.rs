@@ -123,6 +123,12 @@ pub static DRAWINGS: [Drawing; 11] = [
 ];
 
 impl Drawing {
+    /// What it shows, in a line.
+    #[must_use]
+    pub const fn title(&self) -> &'static str {
+        self.title
+    }
+
     /// The drawing of this name.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Drawing> {

@@ -31,3 +31,4 @@ pub use markdown::{Markdown, markdown, trial_markdown};
 pub use page::html;
 pub use read::{Foreign, Gathered, MOST_BYTES};
 pub use record::{Document, Machine, Measured, Trial, stamp};
+pub(crate) use svg::{escaped, standalone};

@@ -8,7 +8,7 @@ use crate::rung::Text;
 use core::fmt::Write;
 
 /// Text in which nothing is a mark of XML.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -510,7 +510,7 @@ pub(super) fn file(chart: &Chart, id: &str) -> String {
 }
 
 /// A drawing with the style that it needs.
-pub(super) fn standalone(drawn: &str) -> String {
+pub(crate) fn standalone(drawn: &str) -> String {
     let style = format!("<style>{}</style>", style::alone());
     match drawn.find("</desc>") {
         Some(at) => {

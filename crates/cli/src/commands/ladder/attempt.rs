@@ -4,14 +4,17 @@ use super::run::open;
 use crate::args::{Global, TryArgs};
 use crate::failure::{self, Usage, note};
 use crate::output::grid;
+use crate::progress::Bar;
 use crate::sink::Sink;
-use anyhow::{Context, Result, bail};
-use std::io::{Read, Write};
+use anyhow::{Context, Error, Result, anyhow, bail};
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use warpfold::{DType, Device};
 use warpfold_cuda::Limits;
-use warpfold_ladder::attempt::{Attempt, COUNTERS, Failed, Failure, Placed, Tried, nvrtc};
+use warpfold_files::stream::Progress;
+use warpfold_ladder::attempt::nvrtc::{self, Fetching};
+use warpfold_ladder::attempt::{Attempt, COUNTERS, Failed, Failure, Placed, Tried};
 
 /// A longer file is not a kernel.
 const LONGEST: u64 = 16 << 20;
@@ -32,7 +35,7 @@ pub(super) fn run(args: &TryArgs, global: &Global) -> Result<ExitCode> {
         return Err(usage.hint(format!("it may be {names}")).into());
     }
     let attempt = Attempt::new(
-        ptx(&args.file, args.cc, args.fetch_nvrtc)?,
+        ptx(&args.file, args.cc, args.fetch_nvrtc, global.quiet)?,
         args.kernel.as_deref(),
         args.dtype,
     )?;
@@ -62,15 +65,22 @@ pub(super) fn run(args: &TryArgs, global: &Global) -> Result<ExitCode> {
 }
 
 /// The PTX: the file itself, or what the compiler makes of it.
-pub(in crate::commands) fn ptx(path: &Path, cc: (u32, u32), fetch: bool) -> Result<String> {
+pub(in crate::commands) fn ptx(
+    path: &Path,
+    cc: (u32, u32),
+    fetch: bool,
+    quiet: bool,
+) -> Result<String> {
     let name = path.display().to_string();
     if path.is_dir() {
         bail!("{name}: this is a directory");
     }
     let file = std::fs::File::open(path).with_context(|| name.clone())?;
     let mut text = String::new();
-    let read = file.take(LONGEST + 1).read_to_string(&mut text);
-    read.with_context(|| name.clone())?;
+    file.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => anyhow!("{name}: this is not a text"),
+        _ => Error::new(error).context(name.clone()),
+    })?;
     if text.len() as u64 > LONGEST {
         bail!("{name}: a file of more than {} MiB is not a kernel", LONGEST >> 20);
     }
@@ -79,7 +89,7 @@ pub(in crate::commands) fn ptx(path: &Path, cc: (u32, u32), fetch: bool) -> Resu
         return Ok(text);
     }
     if fetch {
-        nvrtc::fetch()?;
+        fetch_compiler(quiet)?;
     }
     let base = path.file_name().map(|base| base.to_string_lossy().into_owned());
     let compiled = nvrtc::Nvrtc::find()?.compile(
@@ -155,21 +165,62 @@ fn place(placed: &Placed, out: &mut dyn Write) -> std::io::Result<()> {
     )
 }
 
+/// Fetches the compiler, and says how much that is before it begins.
+fn fetch_compiler(quiet: bool) -> Result<()> {
+    let bar = Bar::new(quiet);
+    let mut shown = 0;
+    nvrtc::fetch(&mut |step| match step {
+        Fetching::Begins { download, unpacked, folder } => {
+            if !quiet {
+                note(&format!(
+                    "NVRTC is fetched with pip: {} MB to download, {} MB in {}",
+                    download / 1_000_000,
+                    unpacked / 1_000_000,
+                    folder.display()
+                ));
+            }
+            bar.begin(Some(download + unpacked));
+        }
+        Fetching::Bytes(done) if done > shown => {
+            bar.advance(done - shown);
+            shown = done;
+        }
+        Fetching::Bytes(_) => {}
+        Fetching::Again { why } => note(&format!("NVRTC did not come, once more: {why}")),
+    })?;
+    Ok(())
+}
+
+/// A rate on a GPU.
+pub(in crate::commands) struct Timed {
+    pub(in crate::commands) device: String,
+    pub(in crate::commands) gbps: f64,
+    seconds: f64,
+    n: u64,
+    block: u32,
+}
+
 /// How fast it is, where there is a device.
-fn time(attempt: &Attempt, device: Device, out: &mut dyn Write) -> Result<()> {
+pub(in crate::commands) fn rate(attempt: &Attempt, device: Device) -> Result<Option<Timed>> {
     let (lab, simulated) = open(device)?;
     if simulated {
-        return Ok(());
+        return Ok(None);
     }
     let (n, asked) = TIMED;
     let block = attempt.blocks.iter().copied().min_by_key(|block| block.abs_diff(asked));
     let block = block.unwrap_or(asked);
     let Limits { name, .. } = lab.device().limits();
-    if let Some(seconds) = attempt.time(lab.device(), n, block)? {
+    Ok(attempt.time(lab.device(), n, block)?.map(|seconds| {
         let gbps = n as f64 * attempt.dtype.size() as f64 / seconds / 1e9;
+        Timed { device: name.clone(), gbps, seconds, n, block }
+    }))
+}
+
+fn time(attempt: &Attempt, device: Device, out: &mut dyn Write) -> Result<()> {
+    if let Some(Timed { device, gbps, seconds, n, block }) = rate(attempt, device)? {
         writeln!(
             out,
-            "{name}: {:.2} us for {n} elements in blocks of {block}, {gbps:.1} GB/s; the partials are not added",
+            "{device}: {:.2} us for {n} elements in blocks of {block}, {gbps:.1} GB/s; the partials are not added",
             seconds * 1e6
         )?;
     }

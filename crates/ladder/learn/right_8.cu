@@ -1,5 +1,4 @@
 // A warp folds through registers. Blocks are whole warps.
-// elements: i32
 extern "C" __global__ void sum(const int *in, int *partials, unsigned n)
 {
     __shared__ int slots[32];
