@@ -130,6 +130,18 @@ def another_library(launcher, binary, folder):
     assert done.returncode != 0 and "no MPI library can be loaded: libnone.so" in done.stderr, done
 
 
+def the_other_launcher_s_library(launcher, binary, folder):
+    """A library that does not belong to the launcher sees one rank in each process, or none: an error, and never an answer for each."""
+    for other in launchers(sys.argv[2:]):
+        for library in (other.file.parents[1] / "lib").glob("libmpi.so.*"):
+            if other.file != launcher.file:
+                done = launcher.run("-n", 2, binary, "sum", "--mpi", folder / "x.npy", WARPFOLD_MPI_LIBRARY=str(library))
+                assert done.returncode != 0 and not done.stdout.strip(), done
+
+
+CHECKS = [answers, written_once, told_once, different_questions, a_failing_rank, another_library, the_other_launcher_s_library]
+
+
 def main():
     binary, *folders = sys.argv[1:]
     found = launchers(folders)
@@ -141,7 +153,7 @@ def main():
         folder = pathlib.Path(name)
         write_inputs(folder)
         for launcher in found:
-            for check in [answers, written_once, told_once, different_questions, a_failing_rank, another_library]:
+            for check in CHECKS:
                 try:
                     check(launcher, str(pathlib.Path(binary).resolve()), folder)
                     print(f"{launcher.file}: {check.__name__}: passed")

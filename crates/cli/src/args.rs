@@ -442,7 +442,7 @@ impl RulesArgs {
 /// Who does the work, and with how much memory.
 #[derive(Args)]
 pub(crate) struct ExecutionArgs {
-    /// Where to run: auto, cpu, cuda, cuda:N, or sim, which interprets the CUDA
+    /// Where to run: auto, cpu, cuda, cuda:N, cuda:all, or sim, which interprets the CUDA
     /// kernels on the CPU, slowly and checked
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = EXECUTION)]
     pub(crate) device: Device,

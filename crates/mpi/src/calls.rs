@@ -136,7 +136,7 @@ impl<H: Copy> Calls for Mpi<H> {
         self.check(done)
     }
 
-    fn join(&mut self) -> Result<(), String> {
+    fn join(&mut self) -> Result<(usize, usize), String> {
         let mut own = self.interface.world;
         // SAFETY: all ranks call it, and the handle is written.
         self.check(unsafe { (self.functions.comm_dup)(self.interface.world, &raw mut own) })?;
@@ -144,15 +144,8 @@ impl<H: Copy> Calls for Mpi<H> {
         // SAFETY: both handles are valid.
         self.check(unsafe {
             (self.functions.comm_set_errhandler)(own, self.interface.errors_return)
-        })
-    }
-
-    fn rank(&self) -> Result<usize, String> {
-        self.number(self.functions.comm_rank)
-    }
-
-    fn size(&self) -> Result<usize, String> {
-        self.number(self.functions.comm_size)
+        })?;
+        Ok((self.number(self.functions.comm_rank)?, self.number(self.functions.comm_size)?))
     }
 
     fn host(&self) -> Result<String, String> {
@@ -189,7 +182,7 @@ impl<H: Copy> Calls for Mpi<H> {
     }
 
     fn all_gather(&self, number: i64, all: &mut [i64]) -> Result<(), String> {
-        if self.size()? != all.len() {
+        if self.number(self.functions.comm_size)? != all.len() {
             return Err("a gather of another size".into());
         }
         let Interface { world, int64, .. } = self.interface;

@@ -36,10 +36,8 @@ trait Calls {
     fn initialised(&self) -> Result<bool, String>;
     fn initialise(&self) -> Result<(), String>;
     /// Goes on with a copy of the communicator, so that messages never mix with the program's,
-    /// and has errors returned on it.
-    fn join(&mut self) -> Result<(), String>;
-    fn rank(&self) -> Result<usize, String>;
-    fn size(&self) -> Result<usize, String>;
+    /// and has errors returned on it. Tells the rank, and how many there are.
+    fn join(&mut self) -> Result<(usize, usize), String>;
     /// The name of the host.
     fn host(&self) -> Result<String, String>;
     fn all_reduce(&self, numbers: &mut [i64], how: How) -> Result<(), String>;

@@ -39,24 +39,21 @@ impl World {
     /// No library of a known interface, with the names that were tried; a library that is not
     /// the launcher's.
     pub fn open() -> Result<World> {
-        let (calls, library) = library::open()?;
+        let (mut calls, library) = library::open()?;
         let failed = |what: String| Error::new(format!("{library}: {what}"), "");
         let ours = !calls.initialised().map_err(failed)?;
         if ours {
             calls.initialise().map_err(failed)?;
         }
-        // From here on others may wait: an error ends them, too.
-        let mut world = World { calls, library: library.clone(), rank: 0, size: 1, ours };
-        world.calls.join().map_err(failed)?;
-        world.rank = world.calls.rank().map_err(failed)?;
-        world.size = world.calls.size().map_err(failed)?;
+        // The launcher ends those who wait for a process that ends with an error from here on.
+        let (rank, size) = calls.join().map_err(failed)?;
         let told = |name: &str| std::env::var(name).ok()?.parse::<usize>().ok();
         match SIZES.into_iter().find_map(told) {
-            Some(told) if world.size == 1 && told > 1 => Err(Error::new(
+            Some(told) if size == 1 && told > 1 => Err(Error::new(
                 format!("the launcher has started {told} ranks, but {library} knows of one"),
                 "name the library that belongs to the launcher: WARPFOLD_MPI_LIBRARY=/path/to/libmpi.so",
             )),
-            _ => Ok(world),
+            _ => Ok(World { calls, library, rank, size, ours }),
         }
     }
 

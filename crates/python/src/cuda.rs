@@ -119,7 +119,7 @@ fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Arc<Opened>> {
 /// The device is not a CUDA one.
 pub(crate) fn check_named(question: &Reduction) -> PyResult<()> {
     match question.named_device() {
-        Device::Auto | Device::Cuda(_) => Ok(()),
+        Device::Auto | Device::Cuda(_) | Device::CudaAll => Ok(()),
         other => Err(PyTypeError::new_err(format!(
             "the array lies on a CUDA device, and device=\"{other}\" cannot read it\nhint: leave device out, or move the array to the CPU"
         ))),

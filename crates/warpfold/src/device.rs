@@ -24,9 +24,15 @@ pub enum Device {
     Cpu,
     /// A CUDA device: the one with this number, or the first. Needs the feature `cuda`.
     Cuda(Option<u32>),
+    /// All CUDA devices of the host: each is sent the next piece of a file or of an array in the
+    /// host's memory when it is done with the one before. Questions that are not cut into
+    /// pieces, such as those over some axes of an array, go to the first. Needs the feature `cuda`.
+    CudaAll,
     /// The CUDA kernels, interpreted on the CPU and checked for races and other
     /// faults: slow. Needs the feature `sim`.
     Sim,
+    /// As many interpreters, which share the work as the devices of [`CudaAll`](Self::CudaAll) do.
+    Sims(u32),
 }
 
 impl Device {
@@ -34,26 +40,27 @@ impl Device {
     pub(crate) fn best_run(self) -> usize {
         match self {
             Device::Auto | Device::Cpu => CPU_RUN,
-            Device::Cuda(_) => CUDA_RUN,
-            Device::Sim => SIM_RUN,
+            Device::Cuda(_) | Device::CudaAll => CUDA_RUN,
+            Device::Sim | Device::Sims(_) => SIM_RUN,
         }
     }
 
-    /// The most threads that are useful for sending data to the device.
-    pub(crate) fn most_senders(self) -> usize {
+    /// The most threads that are useful for sending data to the device, or to as many.
+    pub(crate) fn most_senders(self, devices: usize) -> usize {
         match self {
-            Device::Cuda(_) => MOST_SENDERS,
-            Device::Auto | Device::Cpu | Device::Sim => usize::MAX,
+            Device::Cuda(_) | Device::CudaAll => MOST_SENDERS * devices,
+            Device::Auto | Device::Cpu | Device::Sim | Device::Sims(_) => usize::MAX,
         }
     }
 }
 
-/// `auto`, `cpu`, `cuda`, `cuda:1` or `sim`.
+/// `auto`, `cpu`, `cuda`, `cuda:1`, `cuda:all`, `sim` or `sim:2`.
 ///
 /// ```
 /// use warpfold::Device;
 ///
 /// assert_eq!("cuda:1".parse(), Ok(Device::Cuda(Some(1))));
+/// assert_eq!("cuda:all".parse(), Ok(Device::CudaAll));
 /// ```
 impl FromStr for Device {
     type Err = Error;
@@ -63,17 +70,18 @@ impl FromStr for Device {
             "auto" => Device::Auto,
             "cpu" => Device::Cpu,
             "cuda" => Device::Cuda(None),
+            "cuda:all" => Device::CudaAll,
             "sim" => Device::Sim,
-            _ => match text.strip_prefix("cuda:").map(str::parse) {
-                Some(Ok(index)) => Device::Cuda(Some(index)),
-                _ => {
-                    return Err(Error::UnknownName {
-                        what: "a device (auto, cpu, cuda, cuda:N or sim)",
-                        name: text.into(),
-                        known: vec!["auto", "cpu", "cuda", "cuda:N", "sim"],
-                    });
-                }
-            },
+            _ => {
+                let number = |prefix| text.strip_prefix(prefix)?.parse().ok();
+                let named = number("cuda:").map(|index| Device::Cuda(Some(index)));
+                let sims = number("sim:").filter(|&sims| sims > 0).map(Device::Sims);
+                return named.or(sims).ok_or_else(|| Error::UnknownName {
+                    what: "a device (auto, cpu, cuda, cuda:N, cuda:all, sim or sim:N)",
+                    name: text.into(),
+                    known: vec!["auto", "cpu", "cuda", "cuda:N", "cuda:all", "sim", "sim:N"],
+                });
+            }
         })
     }
 }
@@ -85,7 +93,9 @@ impl fmt::Display for Device {
             Device::Cpu => f.write_str("cpu"),
             Device::Cuda(None) => f.write_str("cuda"),
             Device::Cuda(Some(index)) => write!(f, "cuda:{index}"),
+            Device::CudaAll => f.write_str("cuda:all"),
             Device::Sim => f.write_str("sim"),
+            Device::Sims(sims) => write!(f, "sim:{sims}"),
         }
     }
 }

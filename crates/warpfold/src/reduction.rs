@@ -751,7 +751,7 @@ impl Reduction {
     /// How many threads are of use where each does nothing but read and feed such
     /// workers.
     pub(crate) fn most_readers(&self) -> usize {
-        self.threads.count().min(self.device.most_senders())
+        self.threads.count().min(self.device.most_senders(devices::count(self.device)))
     }
 
     /// Puts the states of such workers together.

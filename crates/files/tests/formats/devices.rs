@@ -169,6 +169,7 @@ fn tables_on_the_interpreter() {
 fn arrays_on_the_interpreter() {
     arrays_and_archives(Device::Sim);
     pieces_of_several_runs(Device::Sim);
+    pieces_of_several_runs(Device::Sims(2));
 }
 
 #[test]

@@ -12,12 +12,12 @@ use warpfold_cuda::engine::Feeder;
 use warpfold_threads::scoped;
 
 impl Opened {
-    /// A feeder that is sent what suits the device.
+    /// A feeder that is sent what suits the device; of several devices one of each in turn.
     ///
     /// # Errors
     /// A kind without a kernel; what the device says.
     pub(crate) fn feeder(&self, kinds: &[Kind], dtype: DType, arrays: usize) -> Result<Feeder> {
-        let feeder = self.engine.feeder(kinds, dtype, arrays).map_err(failure)?;
+        let feeder = self.next().feeder(kinds, dtype, arrays).map_err(failure)?;
         Ok(feeder.with_room(self.device.best_run() * arrays))
     }
 
@@ -89,11 +89,13 @@ impl Opened {
                 }
             }
         };
-        // The interpreter runs one launch at a time, and nobody copies to pinned
-        // memory what is in it.
-        let alone = pinned || self.device == Device::Sim;
-        let most = if alone { 1 } else { job.threads.count().min(self.device.most_senders()) };
-        let count = items.len().div_ceil(step).clamp(1, most.max(1));
+        // An interpreter runs one launch at a time, and nobody copies to pinned
+        // memory what is in it. Each device is fed.
+        let devices = self.count();
+        let alone = pinned || matches!(self.device, Device::Sim | Device::Sims(_));
+        let senders = job.threads.count().min(self.device.most_senders(devices));
+        let most = if alone { devices } else { senders.max(devices) };
+        let count = items.len().div_ceil(step).clamp(1, most);
         let parts = scoped(count, work);
         let mut parts = parts.into_iter().map(|part| part.unwrap_or_else(|| Err(lost())));
         let mut states = parts.next().unwrap_or_else(|| Err(lost()))?;

@@ -5,9 +5,7 @@ use super::compiled_out;
 #[cfg(feature = "cuda")]
 use super::driver;
 use crate::device::Device;
-use core::sync::atomic::{AtomicBool, Ordering};
-#[cfg(feature = "sim")]
-use std::sync::OnceLock;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpfold_core::op::Kind;
 use warpfold_core::{DType, Error, Result};
@@ -29,24 +27,50 @@ pub(crate) fn failure(error: warpfold_cuda::Error) -> Error {
     Error::Device { what: error.to_string(), hint }
 }
 
-/// The engine on the interpreter, with every check on.
+/// The engines on the first interpreters, with every check on.
 #[cfg(feature = "sim")]
-fn sim() -> Arc<Engine> {
-    static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
-    Arc::clone(ENGINE.get_or_init(|| Arc::new(Engine::new(Arc::new(Sim::checking())))))
+fn sims(count: usize) -> Vec<Arc<Engine>> {
+    static ENGINES: Mutex<Vec<Arc<Engine>>> = Mutex::new(Vec::new());
+    let mut engines = ENGINES.lock().unwrap_or_else(PoisonError::into_inner);
+    while engines.len() < count {
+        engines.push(Arc::new(Engine::new(Arc::new(Sim::checking()))));
+    }
+    engines[..count].to_vec()
 }
 
-/// An open device.
+/// The engines on all devices of the driver.
+#[cfg(feature = "cuda")]
+fn all() -> Result<Vec<Arc<Engine>>> {
+    let count = warpfold_cuda::Driver::probe().map_err(failure)?;
+    // Of none the first says so.
+    (0..count.max(1)).map(driver::engine).collect()
+}
+
+/// An open device, or several.
 #[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) device: Device,
+    /// The first one's.
     pub(crate) engine: Arc<Engine>,
+    /// Those of all.
+    engines: Vec<Arc<Engine>>,
 }
 
 impl Opened {
     /// Whether there is a kernel that makes such states.
     pub(crate) fn supports(&self, kind: Kind, dtype: DType) -> bool {
         Engine::supports(kind, dtype)
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.engines.len()
+    }
+
+    /// The engine whose turn it is: those who feed devices are spread over them.
+    pub(super) fn next(&self) -> &Arc<Engine> {
+        static TURN: AtomicUsize = AtomicUsize::new(0);
+        &self.engines[TURN.fetch_add(1, Ordering::Relaxed) % self.engines.len()]
     }
 }
 
@@ -55,18 +79,22 @@ impl Opened {
 /// # Errors
 /// There is no such device, it cannot be used, or it is not compiled in.
 pub(crate) fn of(device: Device) -> Result<Option<Opened>> {
-    let engine = match device {
+    let engines = match device {
         Device::Auto | Device::Cpu => return Ok(None),
         #[cfg(feature = "cuda")]
-        Device::Cuda(ordinal) => driver::engine(ordinal.unwrap_or(0))?,
+        Device::Cuda(ordinal) => vec![driver::engine(ordinal.unwrap_or(0))?],
+        #[cfg(feature = "cuda")]
+        Device::CudaAll => all()?,
         #[cfg(not(feature = "cuda"))]
-        Device::Cuda(_) => return Err(compiled_out(device)),
+        Device::Cuda(_) | Device::CudaAll => return Err(compiled_out(device)),
         #[cfg(feature = "sim")]
-        Device::Sim => sim(),
+        Device::Sim => sims(1),
+        #[cfg(feature = "sim")]
+        Device::Sims(count) => sims(count.max(1) as usize),
         #[cfg(not(feature = "sim"))]
-        Device::Sim => return Err(compiled_out(device)),
+        Device::Sim | Device::Sims(_) => return Err(compiled_out(device)),
     };
-    let opened = Opened { device, engine };
+    let opened = Opened { device, engine: Arc::clone(&engines[0]), engines };
     if EXPLAIN.load(Ordering::Relaxed) {
         explaining(&opened);
     }
@@ -75,18 +103,25 @@ pub(crate) fn of(device: Device) -> Result<Option<Opened>> {
 
 /// Whether engines are asked how they reduce, and those that were opened since.
 static EXPLAIN: AtomicBool = AtomicBool::new(false);
-static EXPLAINING: Mutex<Vec<Opened>> = Mutex::new(Vec::new());
+static EXPLAINING: Mutex<Vec<(String, Arc<Engine>)>> = Mutex::new(Vec::new());
 
-fn watched() -> MutexGuard<'static, Vec<Opened>> {
+fn watched() -> MutexGuard<'static, Vec<(String, Arc<Engine>)>> {
     EXPLAINING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks an engine to remember how it reduces.
+/// Asks engines to remember how they reduce.
 fn explaining(opened: &Opened) {
     let mut all = watched();
-    if !all.iter().any(|known| Arc::ptr_eq(&known.engine, &opened.engine)) {
-        opened.engine.remember_explanations();
-        all.push(opened.clone());
+    for (i, engine) in opened.engines.iter().enumerate() {
+        if !all.iter().any(|(_, known)| Arc::ptr_eq(known, engine)) {
+            engine.remember_explanations();
+            let name = match opened.device {
+                Device::CudaAll => format!("cuda:{i}"),
+                Device::Sims(_) => format!("sim {}", i + 1),
+                device => device.to_string(),
+            };
+            all.push((name, Arc::clone(engine)));
+        }
     }
 }
 
@@ -97,9 +132,8 @@ pub(crate) fn remember_explanations() {
 
 /// How they have reduced since, a line for each walk and kernel.
 pub(crate) fn take_explanations() -> Vec<String> {
-    let lines = |opened: &Opened| {
-        let Opened { device, engine } = opened;
-        engine.take_explanations().into_iter().map(|e| format!("{device}: {e}")).collect()
+    let lines = |(name, engine): &(String, Arc<Engine>)| {
+        engine.take_explanations().into_iter().map(|e| format!("{name}: {e}")).collect()
     };
-    watched().iter().flat_map(|opened| -> Vec<String> { lines(opened) }).collect()
+    watched().iter().flat_map(|known| -> Vec<String> { lines(known) }).collect()
 }

@@ -39,6 +39,7 @@ pub(super) fn check_place(
     let (on, named) = (first.stream().device(), question.named_device());
     let fits = match (named, on) {
         (Device::Auto, _) => true,
+        (Device::CudaAll, Device::Cuda(_)) | (Device::Sims(_), Device::Sim) => true,
         (Device::Cuda(asked), Device::Cuda(on)) => asked.unwrap_or(0) == on.unwrap_or(0),
         _ => named == on,
     };

@@ -74,10 +74,22 @@ pub(crate) fn is_open(_ordinal: u32) -> bool {
     false
 }
 
+/// How many devices are fed where this one is named.
+pub(crate) fn count(device: crate::device::Device) -> usize {
+    match device {
+        #[cfg(feature = "cuda")]
+        crate::device::Device::CudaAll => {
+            warpfold_cuda::Driver::probe().map_or(1, |count| count.max(1) as usize)
+        }
+        _ => 1,
+    }
+}
+
 /// The error of asking for a device that is not compiled in.
 #[cfg(not(all(feature = "cuda", feature = "sim")))]
 fn compiled_out(device: Device) -> Error {
-    let feature = if device == Device::Sim { "sim" } else { "cuda" };
+    let sim = matches!(device, Device::Sim | Device::Sims(_));
+    let feature = if sim { "sim" } else { "cuda" };
     Error::Device {
         what: format!("device {device} is not in this build of warpfold"),
         hint: format!(

@@ -105,7 +105,9 @@ fn opened(device: Device) -> Result<Opened> {
         Device::Cuda(ordinal) => Device::Cuda(Some(ordinal.unwrap_or(0))),
         other => other,
     };
-    engines::of(device)?.ok_or_else(|| Error::DeviceMemory {
+    let one = !matches!(device, Device::CudaAll | Device::Sims(_));
+    let opened = if one { engines::of(device)? } else { None };
+    opened.ok_or_else(|| Error::DeviceMemory {
         what: format!("device {device} has no stream"),
         hint: "name the device in whose memory the array lies: Device::Cuda or Device::Sim",
     })

@@ -13,7 +13,9 @@ fn a_device_without_its_feature_is_an_error_that_names_it() {
     for (device, feature, is_in) in [
         (Device::Cuda(None), "cuda", cfg!(feature = "cuda")),
         (Device::Cuda(Some(1)), "cuda", cfg!(feature = "cuda")),
+        (Device::CudaAll, "cuda", cfg!(feature = "cuda")),
         (Device::Sim, "sim", cfg!(feature = "sim")),
+        (Device::Sims(2), "sim", cfg!(feature = "sim")),
     ] {
         let question = Reduction::of(Op::Sum).device(device);
         let told = [
@@ -47,5 +49,42 @@ fn auto_works_without_devices() {
     if !cfg!(feature = "cuda") {
         let settled = question.settled(DType::F64, Some(u64::MAX));
         assert_eq!(settled.named_device(), Device::Cpu);
+    }
+}
+
+/// Several devices take pieces in turn, and all of them work.
+#[cfg(feature = "sim")]
+#[test]
+fn several_devices_share_an_array() {
+    use warpfold::internal::{remember_explanations, take_explanations};
+    use warpfold::{Rules, View};
+
+    let data: Vec<f64> = (0..200_000).map(|i| f64::from(i * 7919 % 10_007) * 1e-3 - 4.0).collect();
+    let question = Reduction::new([Op::Sum, Op::Var, Op::ArgMax, Op::Min, Op::Prod]).threads(1);
+    let expected = question.run(&data).unwrap();
+    let several = question.clone().device(Device::Sims(3));
+    remember_explanations();
+    assert_eq!(several.run(&data).unwrap(), expected);
+    let told = take_explanations();
+    // One interpreter is known to other tests as the only one.
+    for name in ["sim 2: ", "sim 3: "] {
+        assert!(told.iter().any(|line| line.starts_with(name)), "{name} in {told:?}");
+    }
+    let part = several.partial(&data[..150_000], 0).unwrap();
+    let mut rest = several.partial(&data[150_000..], 150_000).unwrap();
+    rest.merge(&part).unwrap();
+    assert_eq!(rest.finish(&Rules::default()).unwrap(), expected);
+    let table = View::of_strided(&data, 0, &[400, 500], &[500, 1]).unwrap();
+    let along = several.clone().axis(0);
+    assert_eq!(along.run(&table).unwrap(), question.clone().axis(0).run(&table).unwrap());
+}
+
+#[test]
+fn names_of_devices_come_back() {
+    for device in [Device::Cuda(Some(3)), Device::CudaAll, Device::Sim, Device::Sims(2)] {
+        assert_eq!(device.to_string().parse(), Ok(device));
+    }
+    for wrong in ["sim:0", "sim:", "cuda:", "cuda:-1", "cuda:every"] {
+        assert!(wrong.parse::<Device>().is_err(), "{wrong}");
     }
 }

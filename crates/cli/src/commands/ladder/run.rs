@@ -232,7 +232,8 @@ pub(super) fn open(device: Device) -> Result<(Lab, bool)> {
     let cuda = |ordinal| Ok((Lab::new(Arc::new(Driver::open(ordinal)?)), false));
     match device {
         Device::Cuda(ordinal) => cuda(ordinal.unwrap_or(0)),
-        Device::Sim => Ok(sim()),
+        Device::CudaAll => cuda(0),
+        Device::Sim | Device::Sims(_) => Ok(sim()),
         Device::Auto if Driver::probe().is_ok_and(|count| count > 0) => cuda(0),
         Device::Auto => Ok(sim()),
         _ => Err(Usage::new("the rungs are CUDA kernels, which a CPU cannot run directly")
