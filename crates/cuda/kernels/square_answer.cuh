@@ -67,9 +67,9 @@ __device__ __forceinline__ typename Element<T>::Bits moments_answer(SumLimb sum,
     return (asks_root(ask) ? t.sqrt() : t).template round<T>();
 }
 
-// The same from fixed-point integers, in units of 2^unit and of its square.
+// The same from fixed-point integers, in units of 2^unit and of its square; seldom called.
 template <class T, bool SPREAD, int SUM, int SQUARES>
-__device__ __forceinline__ typename Element<T>::Bits moments_answer(const FixedPoint<SUM> &sum, const FixedPoint<SQUARES> &squares, int unit,
+__device__ __noinline__ typename Element<T>::Bits moments_answer(const FixedPoint<SUM> &sum, const FixedPoint<SQUARES> &squares, int unit,
     u32 ask, u64 n)
 {
     using OfSum = Limbs<0, FixedPoint<SUM>::DIGITS>;

@@ -521,6 +521,52 @@ fn squares_of_columns() {
     many_rows_of_squares(engines[0].device());
 }
 
+/// Tall columns whose elements are far apart, all the way down: threads leave their windows, and what
+/// they find then may be infinite or NaN.
+fn columns_of_far_elements(device: &Arc<dyn Device>, keep: impl Fn(usize) -> bool) {
+    fn ask<T: Element>(engine: &Engine, op: Op, most: i32) {
+        let mut random = Random(0xfa5);
+        let wide = T::DTYPE == DType::F64 || size_of::<T>() == 2 && op != Op::Sum;
+        let columns = 16 / size_of::<T>() * if wide { 16 } else { 32 } - 1;
+        // More than 200 rows of a thread.
+        let rows = 210 * if wide { 16 } else { 8 };
+        let special = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let items: Vec<T> = (0..rows * columns)
+            .map(|i| {
+                let rare = i % columns % 3 == 0 && random.below(rows as u64) == 0;
+                let exponent = random.below(2 * most as u64) as i32 - most;
+                let number = (random.unit() - 0.5) * 2f64.powi(exponent);
+                from_f64(if rare { special[random.place(3)] } else { number })
+            })
+            .collect();
+        let sample = Sample::of(Layout::table([rows, columns], size_of::<T>(), 0, 0), &items);
+        check(engine, op, &sample, &[true, false], &format!("{most} binades"));
+    }
+    let shape = Shape { threads: None, blocks: Some(1), walk: Some(ForcedWalk::Tables) };
+    let engine = &Engine::with_shape(Arc::clone(device), shape);
+    let mut turn = 0;
+    for op in [Op::Sum, Op::Var, Op::Norm2] {
+        let all: [&dyn Fn(); 5] = [
+            &|| ask::<f32>(engine, op, 60),
+            &|| ask::<f64>(engine, op, 60),
+            &|| ask::<bf16>(engine, op, 60),
+            &|| ask::<f64>(engine, op, 500),
+            &|| ask::<f16>(engine, op, 14),
+        ];
+        for ask in all {
+            turn += 1;
+            if keep(turn) {
+                ask();
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_that_leave_their_windows() {
+    columns_of_far_elements(&sim(Schedule::Lockstep), |turn| turn % up_to(1, 4) == 0);
+}
+
 #[test]
 fn columns_in_random_order() {
     let engines = engines(&sim(Schedule::Random { seed: 4 }));
@@ -1560,6 +1606,7 @@ fn sanitized_squares_on_the_device() {
 fn sanitized_columns_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     columns(&engines(&device), 78, |turn| turn % 9 == 0);
+    columns_of_far_elements(&device, |turn| turn % 2 == 0);
 }
 
 #[test]
@@ -1644,6 +1691,7 @@ fn columns_on_the_device() {
     equal_elements_side_by_side(&engine);
     specials_of_columns(&engine);
     many_rows_of_squares(engine.device());
+    columns_of_far_elements(engine.device(), |_| true);
 }
 
 #[test]
