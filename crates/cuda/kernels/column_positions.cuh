@@ -39,7 +39,7 @@ struct FirstRows {
             }
         }
     }
-    __device__ __forceinline__ bool close(u32, u32) { return true; }
+    __device__ __forceinline__ void close(u32, u32) {}
 };
 
 template <class T>

@@ -22,6 +22,7 @@ struct ColumnSquares {
     using Sum = typename Wides::Sum;
     using Squares = typename Wides::Squares;
     static constexpr u32 LEVELS = Lane::LEVELS;
+    static constexpr bool IS_WHOLE = false;
     // A window of bf16 has room for most scales side by side.
     static constexpr u32 PLACES = sizeof(Bits) >= 4 ? ITEMS<T> : 1;
     static constexpr u32 WORDS = Sum::WORDS + Squares::WORDS;
@@ -37,7 +38,11 @@ struct ColumnSquares {
         else
             wides.sum.deposit(negative, magnitude, Lane::unit(l, place));
     }
-    static __device__ __forceinline__ void absorb(Wides &wides, Bits bits) { wides.absorb(bits); }
+    template <bool TOGETHER>
+    static __device__ __forceinline__ void absorb(Wides &wides, const ColumnPart<T> &part)
+    {
+        absorb_alone(part, [&](Bits bits) { wides.absorb(bits); });
+    }
     static __device__ __forceinline__ u64 entry(const Wides &wides, int i, u64 n)
     {
         return i < Sum::WORDS ? wides.sum.entry(i, n) : wides.squares.entry(i - Sum::WORDS, n);
@@ -54,7 +59,7 @@ struct ColumnSquares {
     }
     static __device__ __forceinline__ Bits answer(const Whole &whole, u32 ask, u64 n)
     {
-        return moments_answer<T, SPREAD>(whole.sum.folded(1), whole.squares.folded(1), whole.unit(), ask, n);
+        return rare_answer<T, SPREAD>(whole.sum.folded(1), whole.squares.folded(1), whole.unit(), ask, n);
     }
     // What is asked of a column's totals.
     static __device__ __forceinline__ Bits answer(const i64 *total, int place, u32 ask, u64 n)
@@ -81,10 +86,29 @@ struct ColumnSquares {
     }
     static __device__ __forceinline__ Bits special_answer(bool nan) { return SPREAD || nan ? NOT_A_NUMBER<T> : Element<T>::INFINITE; }
     static __device__ __forceinline__ Bits special_answer(const Specials<T> &specials) { return special_answer(specials.nan); }
+
+    struct Chunk {
+        int place;
+        i64 total[LEVELS];
+
+        __device__ __forceinline__ bool fits(const ColumnPart<T> &part)
+        {
+            place = place_above(part.top());
+            Lane lane;
+            lane.open(place);
+            part.each([&](const Bits (&some)[BATCH]) {
+#pragma unroll
+                for (u32 k = 0; k < BATCH; ++k)
+                    lane.add(some[k]);
+            });
+            lane.totals(place, total);
+            return lane.holds(place);
+        }
+    };
 };
 
 template <class T, bool SPREAD>
-struct SquareColumns : Spilling<ColumnSquares<T, SPREAD>> {
+struct SquareColumns {
     using Form = ColumnSquares<T, SPREAD>;
     using Format = Element<T>;
     using Bits = typename Format::Bits;
@@ -94,13 +118,14 @@ struct SquareColumns : Spilling<ColumnSquares<T, SPREAD>> {
     static constexpr u32 CHUNK = SQUARE_CHUNK;
     static constexpr u32 AT_ONCE = 2;
 
-    using Spilling<Form>::spilled;
+    const ColumnTable *const shared_table;
 
     Lane lane[COLUMNS];
     bool fresh = Lane::RANGED; // whether windows have no place yet
+    u32 spilled = 0;           // as `spill` says
     u32 nans = 0, infinities = 0; // columns that have some; of variances both are NaN
 
-    __device__ __forceinline__ SquareColumns(const ColumnTable *shared_table, bool, Bits mask) : Spilling<Form>(shared_table, mask)
+    __device__ __forceinline__ SquareColumns(const ColumnTable *shared_table, bool, Bits) : shared_table(shared_table)
     {
         if constexpr (!Lane::RANGED)
             open();
@@ -154,17 +179,21 @@ struct SquareColumns : Spilling<ColumnSquares<T, SPREAD>> {
     }
 
     // Columns that windows did not hold. Those with infinities and NaNs have their answers.
-    __device__ __forceinline__ bool fail(u32 failed, u32 done, u32 rows)
+    __device__ __forceinline__ void fail(u32 failed, u32 done, u32 rows)
     {
 #pragma unroll
         for (u32 i = 0; i < COLUMNS; ++i) {
             if (lane[i].is_special())
                 (SPREAD || lane[i].is_nan() ? nans : infinities) |= 1u << i;
         }
-        return this->spill(failed & ~(nans | infinities), done, rows);
+        failed &= ~(nans | infinities);
+        if (failed != 0)
+            spilled |= spill<Form>(shared_table, failed, done, rows, Bits(~Bits(0)));
+        if (!shared_table->is_tall())
+            spilled &= ~(nans | infinities);
     }
 
-    __device__ __forceinline__ bool close(u32 done, u32 rows)
+    __device__ __forceinline__ void close(u32 done, u32 rows)
     {
         u32 failed = 0;
 #pragma unroll
@@ -177,9 +206,9 @@ struct SquareColumns : Spilling<ColumnSquares<T, SPREAD>> {
                 own().commit(i, total);
             }
         }
-        const bool stays = failed == 0 || fail(failed, done, rows);
+        if (failed != 0)
+            fail(failed, done, rows);
         open();
-        return stays;
     }
 
     __device__ __forceinline__ void hand_over(typename Form::Wides *wides)

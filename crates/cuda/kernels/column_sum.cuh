@@ -11,6 +11,7 @@
 // Binades that a thread's window has above the first chunk.
 constexpr int COLUMN_ROOM = 10;
 
+// The columns of shorter types share one window: it has room for many more binades than they need, and of f32 for all that there are.
 template <class T>
 struct ColumnSums {
     using Item = T;
@@ -18,20 +19,37 @@ struct ColumnSums {
     using Wides = Superaccumulator<T>;
     using Whole = WholeSum<T>;
     using Lane = LaneSum<T>;
-    using Levels = typename Lane::Window;
     static constexpr bool LONG = sizeof(Bits) == 8;
-    static constexpr u32 LEVELS = Lane::LEVELS;
-    // f16 has one window for all its values.
-    static constexpr u32 PLACES = LEVELS > 1 ? ITEMS<T> : 1;
+    // A thread's integers of eight columns in all levels would leave a multiprocessor one block.
+    static constexpr bool IS_WHOLE = sizeof(Bits) == 4;
+    template <bool WHOLE, class U>
+    struct LevelsOf {
+        using Type = typename LaneSum<U>::Window;
+    };
+    template <class U>
+    struct LevelsOf<true, U> {
+        using Type = typename WholeSum<U>::Levels;
+    };
+    using Levels = typename LevelsOf<IS_WHOLE, T>::Type;
+    static constexpr u32 LEVELS = IS_WHOLE ? WholeSum<T>::LEVELS : Lane::LEVELS;
+    static constexpr u32 PLACES = LONG ? ITEMS<T> : 1;
     static constexpr u32 WORDS = Wides::WORDS;
 
-    static __device__ __forceinline__ int initial() { return Levels::below(START); }
+    static __device__ __forceinline__ int initial() { return IS_WHOLE ? Levels::LOWEST : Levels::below(START); }
     static __device__ __forceinline__ int place_above(int top) { return Levels::below(top + Lane::K + COLUMN_ROOM); }
     static __device__ __forceinline__ void deposit(Wides &wide, u32 l, i64 total, int place)
     {
         wide.deposit(total < 0, total < 0 ? -u64(total) : u64(total), place - Levels::STEP * int(l));
     }
-    static __device__ __forceinline__ void absorb(Wides &wide, Bits bits) { ::absorb<T>(wide, bits); }
+    template <bool TOGETHER>
+    static __device__ __forceinline__ void absorb(Wides &wide, const ColumnPart<T> &part)
+    {
+        const auto one = [&](Bits bits) { ::absorb<T>(wide, bits); };
+        if constexpr (TOGETHER && LONG)
+            absorb_together(wide, part, one);
+        else
+            absorb_alone(part, one);
+    }
     static __device__ __forceinline__ u64 entry(const Wides &wide, int i, u64 n) { return wide.entry(i, n); }
     template <class Word>
     static __device__ __forceinline__ Bits answer(Word word, u32 ask, u64 n)
@@ -43,10 +61,32 @@ struct ColumnSums {
         return float_answer<T>(of_fixed_point(whole.folded(1), whole.unit()), ask, n);
     }
     static __device__ __forceinline__ Bits special_answer(const Specials<T> &specials) { return specials.bits(); }
+
+    struct Chunk {
+        int place;
+        i64 total[LEVELS];
+
+        __device__ __forceinline__ bool fits(const ColumnPart<T> &part)
+        {
+            Levels levels(place_above(part.top()));
+            auto drift = levels.open();
+            part.each([&](const Bits (&some)[BATCH]) {
+#pragma unroll
+                for (u32 k = 0; k < BATCH; ++k)
+                    levels.add(drift, Element<T>::value(some[k]));
+            });
+            levels.commit(drift);
+            place = levels.first;
+#pragma unroll
+            for (u32 l = 0; l < LEVELS; ++l)
+                total[l] = levels.total[l];
+            return levels.holds(drift);
+        }
+    };
 };
 
 template <class T>
-struct SumColumns : Spilling<ColumnSums<T>> {
+struct SumColumns {
     using Form = ColumnSums<T>;
     using Format = Element<T>;
     using Bits = typename Format::Bits;
@@ -59,19 +99,21 @@ struct SumColumns : Spilling<ColumnSums<T>> {
     static constexpr u32 CHUNK = LONG ? Levels::ADDS : 1 << Lane::K;
     static constexpr u32 AT_ONCE = COLUMNS;
 
-    using Spilling<Form>::mask, Spilling<Form>::spilled;
+    const ColumnTable *const shared_table;
+    const Bits mask;
     const bool alone; // whether the one chunk that there is stays as it is
 
     Lane lane[COLUMNS];
-    int place[LONG ? COLUMNS : 1]; // of f64's windows
-    u32 fresh = ~0u;               // columns whose window has no place yet
+    int place[Own::PLACES]; // of f64's windows, as they were committed last
+    bool fresh = true;      // whether the window has no place yet
+    u32 spilled = 0;        // as `spill` says
     // Columns that have NaNs, positive and negative infinities: a byte of bits for each.
     u32 special = 0;
     // Of f64, sums that finite elements do not make infinite: of 2^-64 times each.
     f64 scaled[LONG ? COLUMNS : 1] = {};
 
     __device__ __forceinline__ SumColumns(const ColumnTable *shared_table, bool single, Bits mask)
-        : Spilling<Form>(shared_table, mask), alone(!LONG && single)
+        : shared_table(shared_table), mask(mask), alone(!LONG && single)
     {
     }
 
@@ -82,21 +124,23 @@ struct SumColumns : Spilling<ColumnSums<T>> {
     {
 #pragma unroll
         for (u32 i = 0; i < COLUMNS; ++i) {
-            Bits some[BATCH];
+            int top = Format::UNIT;
 #pragma unroll
-            for (u32 k = 0; k < BATCH; ++k)
-                some[k] = item<T>(v[k], i);
-            place[i] = Form::place_above(top_of<T>(some, Format::UNIT));
+            for (u32 k = 0; k < BATCH; ++k) {
+                const Bits bits = item<T>(v[k], i);
+                top = Format::is_finite(bits) ? max(top, Format::top(bits)) : top;
+            }
+            place[i] = Form::place_above(top);
             own().place(i) = place[i];
             lane[i] = Lane(Window(place[i]));
         }
-        fresh = 0;
+        fresh = false;
     }
 
     __device__ __forceinline__ void take(const uint4 (&v)[BATCH])
     {
         if constexpr (LONG) {
-            if (fresh != 0)
+            if (fresh)
                 open(v);
         }
 #pragma unroll
@@ -104,23 +148,23 @@ struct SumColumns : Spilling<ColumnSums<T>> {
 #pragma unroll
             for (u32 i = 0; i < COLUMNS; ++i) {
                 const Bits bits = Bits(item<T>(v[k], i) & mask);
-                lane[i].add(bits, Window(LONG ? place[LONG ? i : 0] : 0));
+                lane[i].add(bits, Window(LONG ? place[i % Own::PLACES] : 0));
                 if constexpr (LONG)
                     scaled[i] = __fma_rn(Format::value(bits), __longlong_as_double(i64(1023 - 64) << 52), scaled[i]);
             }
         }
     }
 
-    // The first chunk of a column that is finite and not all zeros says where its window is.
-    __device__ __forceinline__ void find_places()
+    // The first chunk that is not all zeros says where the window of shorter types is.
+    __device__ __forceinline__ void find_place()
     {
+        u32 most = 0;
 #pragma unroll
-        for (u32 i = 0; i < COLUMNS; ++i) {
-            const u32 most = lane[i].spread.most;
-            if ((fresh >> i & 1) == 0 || most == 0 || most >= 0xff000000)
-                continue;
-            own().place(i) = Form::place_above(int(most >> 24) - 126);
-            fresh &= ~(1u << i);
+        for (u32 i = 0; i < COLUMNS; ++i)
+            most = lane[i].spread.most < 0xff000000 ? max(most, lane[i].spread.most) : most;
+        if (most != 0) {
+            own().place(0) = Form::place_above(int(most >> 24) - 126);
+            fresh = false;
         }
     }
 
@@ -144,32 +188,54 @@ struct SumColumns : Spilling<ColumnSums<T>> {
         return {(special >> i & 1) != 0, (special >> i & 0x100) != 0, (special >> i & 0x10000) != 0};
     }
 
-    __device__ __forceinline__ bool close(u32 done, u32 rows)
+    // Commits a column's chunk if the window holds it.
+    __device__ __forceinline__ bool take_chunk(u32 i)
+    {
+        if constexpr (Form::IS_WHOLE) {
+            if (is_special(lane[i].sum) || !lane[i].spread.holds())
+                return false;
+            Levels levels(Levels::LOWEST);
+            auto drift = levels.open();
+            levels.add(drift, lane[i].sum);
+            levels.commit(drift);
+            own().commit(i, levels.total);
+            return true;
+        } else {
+            Levels levels(own().place(i));
+            if (!lane[i].close(levels))
+                return false;
+            levels.commit(lane[i].drift);
+            own().commit(i, levels.total);
+            return true;
+        }
+    }
+
+    __device__ __forceinline__ void close(u32 done, u32 rows)
     {
         if (alone)
-            return true;
-        if constexpr (!LONG && Lane::LEVELS > 1) {
-            if (fresh != 0)
-                find_places();
+            return;
+        if constexpr (!LONG && !Form::IS_WHOLE) {
+            if (Lane::RANGED && fresh)
+                find_place();
         }
         u32 failed = 0;
 #pragma unroll
         for (u32 i = 0; i < COLUMNS; ++i) {
-            Levels levels(own().place(i));
-            if (lane[i].close(levels)) {
-                levels.commit(lane[i].drift);
-                own().commit(i, levels.total);
+            if (take_chunk(i))
                 continue;
-            }
             failed |= 1u << i;
             if (is_special(plain(i)))
                 mark(i);
         }
-        const bool stays = this->spill(failed & ~marked(), done, rows);
+        failed &= ~marked();
+        if (failed != 0)
+            spilled |= spill<Form>(shared_table, failed, done, rows, mask);
 #pragma unroll
-        for (u32 i = 0; i < COLUMNS; ++i)
-            lane[i] = Lane(Window(LONG ? place[LONG ? i : 0] : 0));
-        return stays;
+        for (u32 i = 0; i < COLUMNS; ++i) {
+            if constexpr (LONG)
+                place[i] = own().place(i);
+            lane[i] = Lane(Window(LONG ? place[i % Own::PLACES] : 0));
+        }
     }
 
     __device__ __forceinline__ void hand_over(typename Form::Wides *wides)
@@ -219,7 +285,10 @@ struct SumColumns : Spilling<ColumnSums<T>> {
 #pragma unroll
         for (u32 l = 0; l < Own::LEVELS; ++l)
             all.total[l] = own().total(i, l);
-        return float_answer<T>(of_levels<Levels>(all.total, own().place(i), Own::LEVELS), ask, n);
+        if constexpr (Form::IS_WHOLE)
+            return float_answer<T>(of_fixed_point(all, Levels::LAST), ask, n);
+        else
+            return float_answer<T>(of_levels<Levels>(all.total, own().place(i), Own::LEVELS), ask, n);
     }
 };
 

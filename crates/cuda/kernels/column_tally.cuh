@@ -38,7 +38,7 @@ struct TallyColumns {
                 column[i].take(item<T>(v[k], i), asked);
         }
     }
-    __device__ __forceinline__ bool close(u32, u32) { return true; }
+    __device__ __forceinline__ void close(u32, u32) {}
 
     static __device__ __forceinline__ u64 &slot(u32 thread, int i, int w)
     {
@@ -106,7 +106,7 @@ struct ShortTotals {
             }
         }
     }
-    __device__ __forceinline__ bool close(u32, u32) { return true; }
+    __device__ __forceinline__ void close(u32, u32) {}
     __device__ __forceinline__ void hand_over(TotalOf<T> &total, int i) const { total.low = u64(i64(sum[i])); }
 };
 
@@ -144,7 +144,7 @@ struct ShortExtremes {
                 least[i] = min(least[i], (words[i / EACH] << (32 - WIDTH - WIDTH * (i % EACH))) + MOVE);
         }
     }
-    __device__ __forceinline__ bool close(u32, u32) { return true; }
+    __device__ __forceinline__ void close(u32, u32) {}
 
     __device__ __forceinline__ void hand_over(Extreme &extreme, int i) const
     {
@@ -197,7 +197,7 @@ struct ShortCounts {
         }
     }
 
-    __device__ __forceinline__ bool close(u32, u32)
+    __device__ __forceinline__ void close(u32, u32)
     {
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i)
@@ -205,7 +205,6 @@ struct ShortCounts {
 #pragma unroll
         for (int w = 0; w < 4; ++w)
             words[w] = 0;
-        return true;
     }
 
     __device__ __forceinline__ void hand_over(CountOf<T> &count, int i) const { count.count = counts[i]; }

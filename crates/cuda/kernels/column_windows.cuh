@@ -1,14 +1,12 @@
 // Exact totals of columns of floats, of which windows hold a chunk of rows at a time.
 //
-// A chunk that its window holds is committed to integers of the thread, in units that the window's place says. What is not certified goes to
-// windows for whatever is finite (whole_window.cuh):
+// A chunk that its window holds is committed to integers of the thread, in units that the window's place says. Where there is room for the
+// integers of a window for whatever is finite (whole_window.cuh), every chunk is: its form is whole. Elsewhere one that is not certified
+// goes, element by element, into the column's superaccumulators in shared memory: in a tall table, which has them for each column of the
+// tile. In a short one the column is given up, and its thread does it again in the end, in windows for whatever is finite; of f64 whose
+// elements are too far apart for these its warp does, in superaccumulators that it has for one strip.
 //
-//     tall tables     chunk by chunk, and from there to the column's superaccumulators, which the tile has in shared memory; a thread that
-//                     has had a few such chunks leaves its own windows, and adds up the rest of its rows so
-//     short tables    the column from its first row on, in the end. Of f64 whose elements are too far apart for that, its warp does it once
-//                     more, in superaccumulators that it has for one strip
-//
-// The totals of a thread's windows are in shared memory too, so that registers are left for loads.
+// Windows' totals are in shared memory too, so that registers are left for loads.
 //
 // A form says what is kept of a column:
 //
@@ -18,11 +16,13 @@
 //     PLACES                        windows of a thread: one for each column, or one that all share
 //     initial(), place_above(top)   where windows are at first, and with room for more than elements below 2^top
 //     deposit(wides, l, total, p)   adds a window's total to superaccumulators
-//     absorb(wides, bits)           adds an element to them
+//     IS_WHOLE                      whether windows hold whatever is finite
+//     absorb<TOGETHER>(wides, part) adds a part of a column: a thread alone, or all lanes of a warp
 //     WORDS, entry(wides, i, n)     their vector form, of n elements
 //     answer(word, ask, n)          what is asked of a vector form
 //     answer(whole, ask, n)         what is asked of what is finite
 //     special_answer(specials)      what NaNs and infinities make of it
+//     Chunk                         a window that is made for a chunk, if each column has its own: `fits(part)`, its place, totals
 
 #pragma once
 
@@ -58,52 +58,49 @@ struct ColumnPart {
         }
     }
 
+    // A power of two that the finite ones are below.
+    __device__ __forceinline__ int top() const
+    {
+        using Format = Element<T>;
+        int top = Format::UNIT;
+        each([&](const typename Format::Bits (&some)[BATCH]) {
+#pragma unroll
+            for (u32 k = 0; k < BATCH; ++k)
+                top = Format::is_finite(some[k]) ? max(top, Format::top(some[k])) : top;
+        });
+        return top;
+    }
 };
 
-// A power of two that the finite ones of some elements are below, and 2^top too.
-template <class T>
-__device__ __forceinline__ int top_of(const typename Element<T>::Bits (&some)[BATCH], int top)
+// Adds the parts of a column of f64 that a warp's lanes have to a superaccumulator; `one` takes elements that are not finite, or too far apart.
+// All lanes call it.
+template <class T, class Sums, class One>
+__device__ __forceinline__ void absorb_together(Sums &wide, const ColumnPart<T> &part, One one)
 {
-#pragma unroll
-    for (u32 k = 0; k < BATCH; ++k)
-        top = Element<T>::is_finite(some[k]) ? max(top, Element<T>::top(some[k])) : top;
-    return top;
-}
-
-// Binades that windows for f64 have above the elements that they are made for.
-constexpr int WHOLE_ROOM = 8;
-
-// Adds a part of a column to superaccumulators, by windows for elements below 2^highest, which are made again for larger ones; what these do
-// not hold, and what is not finite, one by one.
-template <class Form>
-__device__ __noinline__ void absorb_part(typename Form::Wides &wides, const ColumnPart<typename Form::Item> &part, int &highest)
-{
-    using T = typename Form::Item;
     using Format = Element<T>;
-    typename Form::Whole whole(highest);
+    int top = part.top();
+    for (u32 d = 16; d > 0; d /= 2)
+        top = max(top, __shfl_xor_sync(ALL_LANES, top, d));
+    WholeSum<T> sum(top);
     part.each([&](const typename Format::Bits (&some)[BATCH]) {
-        bool finite = true;
-#pragma unroll
-        for (u32 k = 0; k < BATCH; ++k)
-            finite = finite && Format::is_finite(some[k]);
-        bool held = whole.take(some);
-        if (sizeof(some[0]) == 8 && !held) {
-            const int top = top_of<T>(some, highest);
-            if (top > highest) {
-                whole.deposit(wides);
-                highest = top + WHOLE_ROOM;
-                whole = typename Form::Whole(highest);
-                held = whole.take(some);
-            }
-        }
-        if (held && finite)
-            return;
+        const bool held = sum.take(some);
 #pragma unroll 1
         for (u32 k = 0; k < BATCH; ++k)
             if (!held || !Format::is_finite(some[k]))
-                Form::absorb(wides, some[k]);
+                one(some[k]);
     });
-    whole.deposit(wides);
+    sum.window.flush(wide);
+}
+
+// Adds a part's elements one by one.
+template <class T, class One>
+__device__ __forceinline__ void absorb_alone(const ColumnPart<T> &part, One one)
+{
+    part.each([&](const typename Element<T>::Bits (&some)[BATCH]) {
+#pragma unroll 1
+        for (u32 k = 0; k < BATCH; ++k)
+            one(some[k]);
+    });
 }
 
 // What a thread has committed: for each column and level a total, and for each place of a window its upper level's unit.
@@ -124,24 +121,16 @@ struct Committed {
     {
         return reinterpret_cast<i32 *>(column_shared + COLUMNS * LEVELS * COLUMN_THREADS)[i % PLACES * COLUMN_THREADS + thread];
     }
-    // A strip's superaccumulators, behind all of these: a word more, so that strips have theirs in different banks.
-    static constexpr u32 BEFORE = (COLUMNS * LEVELS + (PLACES + 1) / 2) * COLUMN_THREADS * 8, OF_STRIP = COLUMNS * sizeof(Wides) + 4;
-    static __device__ __forceinline__ Wides *wides(u32 strip)
+    // The superaccumulators behind all of these.
+    static __device__ __forceinline__ Wides *wides()
     {
-        return reinterpret_cast<Wides *>(reinterpret_cast<char *>(column_shared) + BEFORE + strip * OF_STRIP);
+        return reinterpret_cast<Wides *>(column_shared + (COLUMNS * LEVELS + (PLACES + 1) / 2) * COLUMN_THREADS);
     }
-    static __device__ __forceinline__ Wides &of_column(u32 column) { return wides(column / COLUMNS)[column % COLUMNS]; }
-    static __device__ __forceinline__ void clear_wides(u32 strips)
-    {
-        u32 *const words = reinterpret_cast<u32 *>(wides(0));
-        for (u32 i = threadIdx.x; i < strips * OF_STRIP / 4; i += COLUMN_THREADS)
-            words[i] = 0;
-    }
-    // And what warps write their answers from, behind the superaccumulators of a short table, which only f64 wants.
-    static constexpr bool LACKS = sizeof(typename Element<typename Form::Item>::Bits) == 8;
+    // And what warps write their answers from, behind the superaccumulators of a short table.
     static __device__ __forceinline__ char *room()
     {
-        return reinterpret_cast<char *>(column_shared) + (BEFORE + (LACKS ? COLUMN_THREADS / 32 * OF_STRIP : 0) + 15) / 16 * 16;
+        constexpr u32 BEFORE = (COLUMNS * LEVELS + (PLACES + 1) / 2) * COLUMN_THREADS * 8 + COLUMN_THREADS / 32 * COLUMNS * sizeof(Wides);
+        return reinterpret_cast<char *>(column_shared) + (BEFORE + 15) / 16 * 16;
     }
 
     __device__ __forceinline__ void clear() const
@@ -220,129 +209,108 @@ struct Committed {
     }
 };
 
-// A column's rows of a strip from the done-th on, so many of them.
-template <class T>
-__device__ __forceinline__ ColumnPart<T> part_of(const ColumnTable &table, const Strip<T> &strip, u32 i, u32 done, u32 rows,
-    typename Element<T>::Bits mask)
-{
-    const char *data = strip.data + i * sizeof(mask);
-    return {data, table.stride, table.jump, strip.first + u64(done) * strip.step, table.inner, strip.step, rows, mask};
-}
-
-// A chunk's columns in a tall table that their windows did not hold.
+// A chunk's columns that their windows did not hold. Returns those that are given up, or, in a tall table, that have something in their
+// superaccumulators.
 template <class Form>
-__device__ __noinline__ void spill_chunk(const ColumnTable *shared_table, u32 failed, u32 done, u32 rows,
+__device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u32 done, u32 rows,
     typename Element<typename Form::Item>::Bits mask)
 {
     using T = typename Form::Item;
-    const Strip<T> strip(*shared_table);
+    using Own = Committed<Form>;
+    constexpr bool OWN_WINDOWS = Own::PLACES == Own::COLUMNS;
+    const ColumnTable &table = *shared_table;
+    const Strip<T> strip(table);
+    const Own own = {threadIdx.x};
+    typename Form::Wides *const wides = Own::wides() + strip.slot * Own::COLUMNS;
+    int place = own.place(0);
+    u32 spilled = 0;
 #pragma unroll 1
-    for (u32 i = 0; i < ITEMS<T>; ++i) {
-        int highest = Element<T>::UNIT;
-        if ((failed >> i & 1) != 0)
-            absorb_part<Form>(Committed<Form>::wides(strip.slot)[i], part_of(*shared_table, strip, i, done, rows, mask), highest);
+    for (u32 i = 0; i < Own::COLUMNS; ++i) {
+        if ((failed >> i & 1) == 0)
+            continue;
+        const char *data = strip.data + i * sizeof(mask);
+        const ColumnPart<T> part = {data, table.stride, table.jump, strip.first + u64(done) * strip.step, table.inner, strip.step, rows, mask};
+        if constexpr (Form::IS_WHOLE) {
+            WholeSum<T> sum(0);
+            part.each([&](const typename Element<T>::Bits (&some)[BATCH]) { sum.take(some); });
+            own.commit(i, sum.window.total);
+            continue;
+        }
+        const bool can_move = table.is_tall() || own.is_empty(i);
+        if constexpr (OWN_WINDOWS) {
+            typename Form::Chunk chunk;
+            if (can_move && chunk.fits(part)) {
+                if (!own.is_empty(i)) {
+                    own.flush(i, wides[i]);
+                    spilled |= 1u << i;
+                }
+                own.place(i) = chunk.place;
+                own.commit(i, chunk.total);
+                continue;
+            }
+        }
+        spilled |= 1u << i;
+        if (table.is_tall()) {
+            Form::template absorb<false>(wides[i], part);
+            if constexpr (!OWN_WINDOWS)
+                place = max(place, Form::place_above(part.top()));
+        }
     }
+    // Upwards only, so that columns of different scales do not move it to and fro.
+    if (!Form::IS_WHOLE && !OWN_WINDOWS && table.is_tall() && place != own.place(0)) {
+#pragma unroll 1
+        for (u32 i = 0; i < Own::COLUMNS; ++i) {
+            if (!own.is_empty(i)) {
+                own.flush(i, wides[i]);
+                spilled |= 1u << i;
+            }
+        }
+        own.place(0) = place;
+    }
+    return spilled;
 }
 
-// The rows of a tall table's thread from the done-th on, without its own windows. Columns take turns, so that caches have what they share.
-constexpr u32 TURN = 64;
+// The columns of a short table that a thread has given up, once more, in windows for whatever is finite. Returns those that these do not hold.
 template <class Form>
-__device__ __noinline__ void absorb_rest(const ColumnTable *shared_table, u32 done, typename Element<typename Form::Item>::Bits mask)
-{
-    using T = typename Form::Item;
-    const Strip<T> strip(*shared_table);
-    const Committed<Form> own = {threadIdx.x};
-    typename Form::Wides *const wides = own.wides(strip.slot);
-#pragma unroll 1
-    for (u32 i = 0; i < strip.columns; ++i)
-        own.flush(i, wides[i]);
-    // Places say what is highest now.
-#pragma unroll 1
-    for (u32 i = 0; i < strip.columns; ++i)
-        own.place(i) = Element<T>::UNIT;
-#pragma unroll 1
-    for (; done < strip.rows; done += TURN) {
-        const u32 rows = min(strip.rows - done, TURN);
-#pragma unroll 1
-        for (u32 i = 0; i < strip.columns; ++i)
-            absorb_part<Form>(wides[i], part_of(*shared_table, strip, i, done, rows, mask), own.place(i));
-    }
-}
-
-// What a thread's windows did not hold.
-template <class Form>
-struct Spilling {
-    using Bits = typename Element<typename Form::Item>::Bits;
-    static constexpr u32 ALL = (1u << ITEMS<typename Form::Item>) - 1;
-    // Chunks until a thread leaves.
-    static constexpr u32 PATIENCE = 4;
-
-    const ColumnTable *const shared_table;
-    const Bits mask;
-    u32 spilled = 0; // columns that are given up, or, in a tall table, that have something in their superaccumulators
-    u32 chunks = 0;
-    u32 left = 0;    // the row that the thread left at
-
-    __device__ __forceinline__ Spilling(const ColumnTable *shared_table, Bits mask) : shared_table(shared_table), mask(mask) {}
-
-    // Takes the columns of a chunk that failed. Returns whether the thread stays.
-    __device__ __forceinline__ bool spill(u32 failed, u32 done, u32 rows)
-    {
-        if (failed == 0)
-            return true;
-        spilled |= failed;
-        if (!shared_table->is_tall())
-            return spilled != ALL;
-        spill_chunk<Form>(shared_table, failed, done, rows, mask);
-        if (++chunks < PATIENCE)
-            return true;
-        left = done + rows;
-        return false;
-    }
-
-    // The rest of a thread that left.
-    __device__ __forceinline__ void finish_rest()
-    {
-        __syncwarp();
-        if (left == 0)
-            return;
-        absorb_rest<Form>(shared_table, left, mask);
-        spilled = ALL;
-    }
-};
-
-// A column of a short table, all of it in windows for whatever is finite. Returns whether these hold it.
-template <class Form>
-__device__ __noinline__ bool answer_again(const ColumnTable *shared_table, u32 i, typename Element<typename Form::Item>::Bits mask, u32 ask,
-    typename Element<typename Form::Item>::Bits *answer)
+__device__ __noinline__ u32 answer_again(const ColumnTable *shared_table, u32 lacks, typename Element<typename Form::Item>::Bits mask, u32 ask,
+    typename Element<typename Form::Item>::Bits *out)
 {
     using T = typename Form::Item;
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     constexpr bool LONG = sizeof(Bits) == 8;
-    const Strip<T> strip(*shared_table);
-    const ColumnPart<T> part = part_of(*shared_table, strip, i, 0, strip.rows, mask);
-    int top = Format::UNIT;
-    if constexpr (LONG)
-        part.each([&](const Bits (&some)[BATCH]) { top = top_of<T>(some, top); });
-    typename Form::Whole whole(top);
-    Specials<T> specials = {};
-    // Words have no room for more terms.
-    bool holds = !LONG || strip.rows <= 1 << 14;
-    part.each([&](const Bits (&some)[BATCH]) {
+    const ColumnTable &table = *shared_table;
+    const Strip<T> strip(table);
+    // What the warp wrote of all columns is there before this.
+    __syncwarp();
+#pragma unroll 1
+    for (u32 i = 0; i < strip.columns; ++i) {
+        if ((lacks >> i & 1) == 0)
+            continue;
+        const ColumnPart<T> part = {strip.data + i * sizeof(mask), table.stride, table.jump, strip.first, table.inner, strip.step, strip.rows, mask};
+        typename Form::Whole whole(LONG ? part.top() : 0);
+        Specials<T> specials = {};
+        // Words have no room for more terms.
+        bool holds = !LONG || strip.rows <= 1 << 14;
+        part.each([&](const Bits (&some)[BATCH]) {
 #pragma unroll
-        for (u32 k = 0; k < BATCH; ++k) {
-            if (!Format::is_finite(some[k])) {
-                const bool nan = Format::is_nan(some[k]), negative = (some[k] & Format::SIGN) != 0;
-                specials.nan = specials.nan || nan;
-                specials.positive = specials.positive || !nan && !negative;
-                specials.negative = specials.negative || !nan && negative;
+            for (u32 k = 0; k < BATCH; ++k) {
+                if (!Format::is_finite(some[k])) {
+                    const bool nan = Format::is_nan(some[k]), negative = (some[k] & Format::SIGN) != 0;
+                    specials.nan = specials.nan || nan;
+                    specials.positive = specials.positive || !nan && !negative;
+                    specials.negative = specials.negative || !nan && negative;
+                }
             }
-        }
-        holds = whole.take(some) && holds;
-    });
-    *answer = specials.any() ? Form::special_answer(specials) : Form::answer(whole, ask, strip.rows);
-    return holds || specials.any();
+            holds = whole.take(some) && holds;
+        });
+        if (!holds && !specials.any())
+            continue;
+        out[strip.place + i] = specials.any() ? Form::special_answer(specials) : Form::answer(whole, ask, strip.rows);
+        lacks &= ~(1u << i);
+    }
+    __syncwarp();
+    return lacks;
 }
 
 // The columns that a warp's threads have given up, strip by strip.
@@ -354,7 +322,7 @@ __device__ __noinline__ void absorb_lacking(const ColumnTable *shared_table, u32
     using Wides = typename Form::Wides;
     const ColumnTable &table = *shared_table;
     const Strip<T> strip(table);
-    Wides *const wides = Committed<Form>::wides(threadIdx.x / 32);
+    Wides *const wides = Committed<Form>::wides() + threadIdx.x / 32 * ITEMS<T>;
     const u32 lane = threadIdx.x % 32;
 #pragma unroll 1
     while (const u32 waiting = __ballot_sync(ALL_LANES, lacks != 0)) {
@@ -372,8 +340,7 @@ __device__ __noinline__ void absorb_lacking(const ColumnTable *shared_table, u32
             __syncwarp();
             const u32 rows = (u32(table.rows) + 31 - lane) / 32;
             const ColumnPart<T> part = {data + c * sizeof(mask), table.stride, table.jump, lane, table.inner, 32, rows, mask};
-            int highest = Element<T>::UNIT;
-            absorb_part<Form>(wides[c], part, highest);
+            Form::template absorb<true>(wides[c], part);
         }
         __syncwarp();
         if (lane < ITEMS<T> && (columns >> lane & 1) != 0)
@@ -392,9 +359,10 @@ __device__ __noinline__ void finish_tile(const ColumnTable *shared_table, u32 as
     using Own = Committed<Form>;
     const ColumnTable &table = *shared_table;
     const Strip<T> strip(table);
+    typename Form::Wides *const tile = Own::wides();
     if (strip.group == 0) {
         for (u32 i = 0; i < Own::COLUMNS; ++i)
-            Own{threadIdx.x}.flush(i, Own::wides(strip.slot)[i]);
+            Own{threadIdx.x}.flush(i, tile[strip.slot * Own::COLUMNS + i]);
     }
     __syncthreads();
     // Columns of the tile, and those of them that are the table's.
@@ -402,13 +370,13 @@ __device__ __noinline__ void finish_tile(const ColumnTable *shared_table, u32 as
     out += u64(blockIdx.z) * table.columns + before;
     if (gridDim.x == 1) {
         for (u32 c = threadIdx.x; c < there; c += COLUMN_THREADS)
-            out[c] = Form::answer([&](int i) { return Form::entry(Own::of_column(c), i, 0); }, ask, table.rows);
+            out[c] = Form::answer([&](int i) { return Form::entry(tile[c], i, 0); }, ask, table.rows);
         return;
     }
     u64 *const workspace = workspace_of_tile(table, width, Form::WORDS);
     u64 *const sums = workspace + 1;
     for (u32 j = threadIdx.x; j < Form::WORDS * width; j += COLUMN_THREADS) {
-        if (const u64 entry = Form::entry(Own::of_column(j % width), j / width, table.rows))
+        if (const u64 entry = Form::entry(tile[j % width], j / width, table.rows))
             atomicAdd(&sums[j], entry);
     }
     __threadfence();
@@ -450,9 +418,10 @@ __device__ __forceinline__ void answer_columns(Columns &columns, const Strip<T> 
 
 // Reduces columns by what takes their chunks:
 //
-//     COLUMNS(shared_table, short, mask)   of a table, which may be short; `mask` is what counts of an element: a Spilling
+//     COLUMNS(shared_table, short, mask)   of a table, which may be short; `mask` is what counts of an element
 //     take, close                          what walk_down gives
 //     hand_over(wides)                     adds what it has to superaccumulators, if the table is tall
+//     spilled                              what `spill` said
 //     lacks(i)                             whether a column of a short table has to be done again
 //     is_ready(rows)                       whether it has the answers of so many rows, if nothing spilled
 //     answer(i, ask, rows)                 the answer of a column; AT_ONCE of them are made side by side
@@ -467,8 +436,11 @@ __device__ __forceinline__ void reduce_columns(const ColumnTable &table, u32 ask
     __shared__ ColumnTable shared_table;
     if (threadIdx.x == 0)
         shared_table = table;
-    if (table.is_tall())
-        Own::clear_wides(table.width);
+    if (table.is_tall()) {
+        u32 *const words = reinterpret_cast<u32 *>(Own::wides());
+        for (u32 i = threadIdx.x; i < table.width * Own::COLUMNS * sizeof(typename Form::Wides) / 4; i += COLUMN_THREADS)
+            words[i] = 0;
+    }
     Own{threadIdx.x}.clear();
     __syncthreads();
 
@@ -476,8 +448,7 @@ __device__ __forceinline__ void reduce_columns(const ColumnTable &table, u32 ask
     Columns columns(&shared_table, !table.is_tall() && table.rows <= Columns::CHUNK, mask);
     walk_down(table, strip, 0, columns);
     if (table.is_tall()) {
-        columns.finish_rest();
-        typename Form::Wides *const wides = Own::wides(strip.slot);
+        typename Form::Wides *const wides = Own::wides() + strip.slot * Own::COLUMNS;
         columns.hand_over(wides);
         fold_groups<T>(table, strip, [&](u32 thread) { columns.spilled |= Own{threadIdx.x}.merge({thread}, wides); });
         const bool is_whole = gridDim.x == 1 && columns.is_ready(table.rows);
@@ -488,17 +459,13 @@ __device__ __forceinline__ void reduce_columns(const ColumnTable &table, u32 ask
         constexpr u32 ROOM = warp_output_bytes(Own::COLUMNS * sizeof(typename Columns::Bits));
         const WarpOutput<typename Columns::Bits> output(out, strip.place, 1, strip.columns, Own::room() + threadIdx.x / 32 * ROOM);
         answer_columns(columns, strip, table, ask, [&](u32 i, typename Columns::Bits answer) { output.put(i, answer); });
-#pragma unroll 1
-        for (u32 i = 0; i < strip.columns; ++i) {
-            typename Columns::Bits answer;
-            if ((columns.spilled >> i & 1) != 0 && answer_again<Form>(&shared_table, i, mask, ask, &answer)) {
-                output.put(i, answer);
-                columns.spilled &= ~(1u << i);
-            }
-        }
         output.flush();
-        if (Own::LACKS && __any_sync(ALL_LANES, columns.spilled != 0))
-            absorb_lacking<Form>(&shared_table, columns.spilled, mask, ask, out);
+        if (__any_sync(ALL_LANES, columns.spilled != 0)) {
+            const u32 lacks = answer_again<Form>(&shared_table, columns.spilled, mask, ask, out);
+            // Of shorter floats nothing is left.
+            if (sizeof(mask) == 8 && __any_sync(ALL_LANES, lacks != 0))
+                absorb_lacking<Form>(&shared_table, lacks, mask, ask, out);
+        }
     } else if (strip.group == 0) {
         answer_columns(columns, strip, table, ask, [&](u32 i, typename Columns::Bits answer) { out[strip.place + i] = answer; });
     }

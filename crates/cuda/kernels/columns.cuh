@@ -275,7 +275,7 @@ template <class Taker>
 constexpr u32 UNALIGNED_ROWS = BATCH;
 
 // Gives a strip's rows to what takes them: batches, and after up to CHUNK rows, a multiple of a batch, a word that they may be closed:
-// which is the first of them, and how many they are. What takes them says whether it wants more.
+// which is the first of them, and how many they are.
 template <class T, class Taker>
 __device__ __forceinline__ void walk_down(const ColumnTable &table, const Strip<T> &strip, u64 fill, Taker &taker)
 {
@@ -290,8 +290,7 @@ __device__ __forceinline__ void walk_down(const ColumnTable &table, const Strip<
             walker.template load<UNALIGNED_ROWS<Taker>>(v, walk);
             taker.take(v);
         }
-        if (!taker.close(done, rows))
-            return;
+        taker.close(done, rows);
     }
 }
 

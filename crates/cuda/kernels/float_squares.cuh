@@ -283,10 +283,7 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
         }
         if (n <= QUICK && quick(answer, asked.ask, n))
             return;
-        // Copies, as what functions are given lies in memory.
-        const OfSum sum = this->sum;
-        const OfSquares squares = this->squares;
-        answer = moments_answer<T, SPREAD>(sum, squares, this->lowest(), asked.ask, n);
+        answer = moments_answer<T, SPREAD>(this->sum, this->squares, this->lowest(), asked.ask, n);
     }
 
     static __device__ __forceinline__ void absorb(Wides &wides, Bits bits, const Asked &) { wides.absorb(bits); }

@@ -121,7 +121,7 @@ __device__ __noinline__ void square_again(const ShortRows *shared, u64 index, u3
         lacks[s] = lacked && !row[s].holds;
     }
     each_answer<T>(rows, index, row, answered,
-        [&](const WholeRow<T> &mine, u64 r) { out[r] = moments_answer<T, true>(mine.sum, mine.squares, mine.unit, ask, n); });
+        [&](const WholeRow<T> &mine, u64 r) { out[r] = rare_answer<T, true>(mine.sum, mine.squares, mine.unit, ask, n); });
     if constexpr (WholeRow<T>::LONG)
         each_lacking<T>(rows, index, lacks, [&](u64 r) { absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, *wide, out + r); });
 }

@@ -67,9 +67,9 @@ __device__ __forceinline__ typename Element<T>::Bits moments_answer(SumLimb sum,
     return (asks_root(ask) ? t.sqrt() : t).template round<T>();
 }
 
-// The same from fixed-point integers, in units of 2^unit and of its square; seldom called.
+// The same from fixed-point integers, in units of 2^unit and of its square.
 template <class T, bool SPREAD, int SUM, int SQUARES>
-__device__ __noinline__ typename Element<T>::Bits moments_answer(const FixedPoint<SUM> &sum, const FixedPoint<SQUARES> &squares, int unit,
+__device__ __forceinline__ typename Element<T>::Bits moments_answer(const FixedPoint<SUM> &sum, const FixedPoint<SQUARES> &squares, int unit,
     u32 ask, u64 n)
 {
     using OfSum = Limbs<0, FixedPoint<SUM>::DIGITS>;
@@ -89,6 +89,13 @@ __device__ __noinline__ typename Element<T>::Bits moments_answer(const FixedPoin
         t = Truncated::of_limbs(OfSquares::LIMBS, 2 * unit, square);
     }
     return (asks_root(ask) ? t.sqrt() : t).template round<T>();
+}
+
+// The same where it is seldom asked for.
+template <class T, bool SPREAD, int SUM, int SQUARES>
+__device__ __noinline__ typename Element<T>::Bits rare_answer(const FixedPoint<SUM> &sum, const FixedPoint<SQUARES> &squares, int unit, u32 ask, u64 n)
+{
+    return moments_answer<T, SPREAD>(sum, squares, unit, ask, n);
 }
 
 // Both superaccumulators.

@@ -71,20 +71,6 @@ struct WholeSum {
         return true;
     }
 
-    __device__ __forceinline__ void deposit(Wide<Format> &wide) const
-    {
-        i64 total[LEVELS];
-#pragma unroll
-        for (int l = 0; l < LEVELS; ++l)
-            total[l] = window.total[l];
-#pragma unroll 1
-        for (int l = 0; l < LEVELS; ++l) {
-            const i64 some = total[l];
-            if (some != 0)
-                wide.deposit(some < 0, some < 0 ? -u64(some) : u64(some), window.unit(l));
-        }
-    }
-
     // What the lanes of a row have, in units of 2^unit().
     __device__ __forceinline__ FixedPoint<LEVELS> folded(u32 lanes) const
     {
@@ -105,6 +91,7 @@ struct WholeMoments {
     using Bits = typename Element<T>::Bits;
     using Sum = WholeSum<T, false, 4>;
     using Squares = WholeSum<T, true>;
+    static constexpr bool LONG = Sum::LONG;
 
     Sum sum;
     Squares squares;
@@ -112,7 +99,7 @@ struct WholeMoments {
     // Of f64, for elements below 2^top.
     explicit __device__ __forceinline__ WholeMoments(int top) : sum(top), squares(2 * top)
     {
-        if (Sum::LONG)
+        if (LONG)
             sum.window.first = squares.unit() / 2 + Sum::Levels::STEP * (Sum::LEVELS - 1);
     }
 
@@ -126,13 +113,5 @@ struct WholeMoments {
             return false;
         squares.window.commit(squared);
         return true;
-    }
-
-    template <class Wides>
-    __device__ __forceinline__ void deposit(Wides &wides) const
-    {
-        if constexpr (SPREAD)
-            sum.deposit(wides.sum);
-        squares.deposit(wides.squares);
     }
 };

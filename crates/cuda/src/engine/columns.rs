@@ -74,9 +74,10 @@ impl Build {
             Tally::Variances if long => 6,
             Tally::Variances => 3,
             Tally::Sums if self.dtype == DType::F16 => 1,
+            Tally::Sums if self.dtype == DType::F32 => 6,
             _ => 2,
         };
-        let own = if self.tally == Tally::Sums { levels > 1 } else { self.dtype.size() >= 4 };
+        let own = long || self.tally.is_of_squares() && self.dtype == DType::F32;
         (levels, if own { self.columns() } else { 1 })
     }
 
@@ -117,9 +118,8 @@ impl Build {
         let (words, count) = self.vector();
         let wides = 8 * words.saturating_sub(4 * count) + 12 * count;
         let windows = 8 * THREADS * (columns * levels + places.div_ceil(2));
-        let own = |strips: usize| windows + strips * (columns * wides + 4);
-        let lacking = if self.dtype == DType::F64 { THREADS / 32 } else { 0 };
-        width.map_or_else(|| own(lacking).next_multiple_of(16) + room, own)
+        let own = |strips: usize| windows + strips * columns * wides;
+        width.map_or_else(|| own(THREADS / 32).next_multiple_of(16) + room, own)
     }
 }
 
