@@ -17,6 +17,7 @@ struct ColumnSquares {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     using Wides = WideMoments<T>;
+    using Whole = WholeMoments<T, SPREAD>;
     using Lane = SquareLane<T, SPREAD>;
     using Sum = typename Wides::Sum;
     using Squares = typename Wides::Squares;
@@ -40,13 +41,7 @@ struct ColumnSquares {
     template <bool TOGETHER>
     static __device__ __forceinline__ void absorb(Wides &wides, const ColumnPart<T> &part)
     {
-        if constexpr (TOGETHER && sizeof(Bits) < 8) {
-            if constexpr (SPREAD)
-                absorb_together<T, false>(wides.sum, part, [&](Bits bits) { ::absorb<T>(wides.sum, bits); });
-            absorb_together<T, true>(wides.squares, part, [&](Bits bits) { absorb_product<T>(wides.squares, bits, bits); });
-        } else {
-            absorb_alone(part, [&](Bits bits) { wides.absorb(bits); });
-        }
+        absorb_alone(part, [&](Bits bits) { wides.absorb(bits); });
     }
     static __device__ __forceinline__ u64 entry(const Wides &wides, int i, u64 n)
     {
@@ -61,6 +56,10 @@ struct ColumnSquares {
         if (nan || infinite)
             return special_answer(nan);
         return moments_answer<T>([&](int i) { return i64(word(i)); }, [&](int i) { return i64(word(Sum::WORDS + i)); }, ask, n);
+    }
+    static __device__ __forceinline__ Bits answer(const Whole &whole, u32 ask, u64 n)
+    {
+        return rare_answer<T, SPREAD>(whole.sum.folded(1), whole.squares.folded(1), whole.unit(), ask, n);
     }
     // What is asked of a column's totals.
     static __device__ __forceinline__ Bits answer(const i64 *total, int place, u32 ask, u64 n)
@@ -86,6 +85,7 @@ struct ColumnSquares {
         }
     }
     static __device__ __forceinline__ Bits special_answer(bool nan) { return SPREAD || nan ? NOT_A_NUMBER<T> : Element<T>::INFINITE; }
+    static __device__ __forceinline__ Bits special_answer(const Specials<T> &specials) { return special_answer(specials.nan); }
 
     struct Chunk {
         int place;

@@ -17,6 +17,7 @@ struct ColumnSums {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     using Wides = Superaccumulator<T>;
+    using Whole = WholeSum<T>;
     using Lane = LaneSum<T>;
     static constexpr bool LONG = sizeof(Bits) == 8;
     // A thread's integers of eight columns in all levels would leave a multiprocessor one block.
@@ -44,8 +45,8 @@ struct ColumnSums {
     static __device__ __forceinline__ void absorb(Wides &wide, const ColumnPart<T> &part)
     {
         const auto one = [&](Bits bits) { ::absorb<T>(wide, bits); };
-        if constexpr (TOGETHER)
-            absorb_together<T, false>(wide, part, one);
+        if constexpr (TOGETHER && LONG)
+            absorb_together(wide, part, one);
         else
             absorb_alone(part, one);
     }
@@ -55,6 +56,11 @@ struct ColumnSums {
     {
         return words_answer<T>(word, ask, n);
     }
+    static __device__ __forceinline__ Bits answer(const Whole &whole, u32 ask, u64 n)
+    {
+        return float_answer<T>(of_fixed_point(whole.folded(1), whole.unit()), ask, n);
+    }
+    static __device__ __forceinline__ Bits special_answer(const Specials<T> &specials) { return specials.bits(); }
 
     struct Chunk {
         int place;

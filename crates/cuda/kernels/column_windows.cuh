@@ -3,13 +3,15 @@
 // A chunk that its window holds is committed to integers of the thread, in units that the window's place says. Where there is room for the
 // integers of a window for whatever is finite (whole_window.cuh), every chunk is: its form is whole. Elsewhere one that is not certified
 // goes, element by element, into the column's superaccumulators in shared memory: in a tall table, which has them for each column of the
-// tile. In a short one the column is given up, and its warp does it again in the end, in superaccumulators that it has for one strip.
+// tile. In a short one the column is given up, and its thread does it again in the end, in windows for whatever is finite; of f64 whose
+// elements are too far apart for these its warp does, in superaccumulators that it has for one strip.
 //
 // Windows' totals are in shared memory too, so that registers are left for loads.
 //
 // A form says what is kept of a column:
 //
 //     Item, Wides                   the elements, and a column's superaccumulators
+//     Whole                         windows for whatever is finite
 //     LEVELS                        its totals
 //     PLACES                        windows of a thread: one for each column, or one that all share
 //     initial(), place_above(top)   where windows are at first, and with room for more than elements below 2^top
@@ -18,6 +20,8 @@
 //     absorb<TOGETHER>(wides, part) adds a part of a column: a thread alone, or all lanes of a warp
 //     WORDS, entry(wides, i, n)     their vector form, of n elements
 //     answer(word, ask, n)          what is asked of a vector form
+//     answer(whole, ask, n)         what is asked of what is finite
+//     special_answer(specials)      what NaNs and infinities make of it
 //     Chunk                         a window that is made for a chunk, if each column has its own: `fits(part)`, its place, totals
 
 #pragma once
@@ -68,32 +72,22 @@ struct ColumnPart {
     }
 };
 
-// Adds the finite elements of the parts that a warp's lanes have, or their squares, to a superaccumulator; `others` takes, one by one, those
-// that are not finite, and of f64 those that are too far apart. All lanes call it.
-template <class T, bool SQUARED, class Sums, class Others>
-__device__ __forceinline__ void absorb_together(Sums &wide, const ColumnPart<T> &part, Others others)
+// Adds the parts of a column of f64 that a warp's lanes have to a superaccumulator; `one` takes elements that are not finite, or too far apart.
+// All lanes call it.
+template <class T, class Sums, class One>
+__device__ __forceinline__ void absorb_together(Sums &wide, const ColumnPart<T> &part, One one)
 {
     using Format = Element<T>;
-    using Whole = WholeSum<T, SQUARED>;
-    int top = 0;
-    if constexpr (Whole::LONG) {
-        top = part.top();
-        for (u32 d = 16; d > 0; d /= 2)
-            top = max(top, __shfl_xor_sync(ALL_LANES, top, d));
-    }
-    Whole sum(top);
+    int top = part.top();
+    for (u32 d = 16; d > 0; d /= 2)
+        top = max(top, __shfl_xor_sync(ALL_LANES, top, d));
+    WholeSum<T> sum(top);
     part.each([&](const typename Format::Bits (&some)[BATCH]) {
-        bool special = false;
-#pragma unroll
-        for (u32 k = 0; k < BATCH; ++k)
-            special = special || !Format::is_finite(some[k]);
         const bool held = sum.take(some);
-        if (held && !special)
-            return;
 #pragma unroll 1
         for (u32 k = 0; k < BATCH; ++k)
             if (!held || !Format::is_finite(some[k]))
-                others(some[k]);
+                one(some[k]);
     });
     sum.window.flush(wide);
 }
@@ -276,6 +270,49 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
     return spilled;
 }
 
+// The columns of a short table that a thread has given up, once more, in windows for whatever is finite. Returns those that these do not hold.
+template <class Form>
+__device__ __noinline__ u32 answer_again(const ColumnTable *shared_table, u32 lacks, typename Element<typename Form::Item>::Bits mask, u32 ask,
+    typename Element<typename Form::Item>::Bits *out)
+{
+    using T = typename Form::Item;
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    constexpr bool LONG = sizeof(Bits) == 8;
+    const ColumnTable &table = *shared_table;
+    const Strip<T> strip(table);
+    // What the warp wrote of all columns is there before this.
+    __syncwarp();
+#pragma unroll 1
+    for (u32 i = 0; i < strip.columns; ++i) {
+        if ((lacks >> i & 1) == 0)
+            continue;
+        const ColumnPart<T> part = {strip.data + i * sizeof(mask), table.stride, table.jump, strip.first, table.inner, strip.step, strip.rows, mask};
+        typename Form::Whole whole(LONG ? part.top() : 0);
+        Specials<T> specials = {};
+        // Words have no room for more terms.
+        bool holds = !LONG || strip.rows <= 1 << 14;
+        part.each([&](const Bits (&some)[BATCH]) {
+#pragma unroll
+            for (u32 k = 0; k < BATCH; ++k) {
+                if (!Format::is_finite(some[k])) {
+                    const bool nan = Format::is_nan(some[k]), negative = (some[k] & Format::SIGN) != 0;
+                    specials.nan = specials.nan || nan;
+                    specials.positive = specials.positive || !nan && !negative;
+                    specials.negative = specials.negative || !nan && negative;
+                }
+            }
+            holds = whole.take(some) && holds;
+        });
+        if (!holds && !specials.any())
+            continue;
+        out[strip.place + i] = specials.any() ? Form::special_answer(specials) : Form::answer(whole, ask, strip.rows);
+        lacks &= ~(1u << i);
+    }
+    __syncwarp();
+    return lacks;
+}
+
 // The columns that a warp's threads have given up, strip by strip.
 template <class Form>
 __device__ __noinline__ void absorb_lacking(const ColumnTable *shared_table, u32 lacks, typename Element<typename Form::Item>::Bits mask,
@@ -423,8 +460,12 @@ __device__ __forceinline__ void reduce_columns(const ColumnTable &table, u32 ask
         const WarpOutput<typename Columns::Bits> output(out, strip.place, 1, strip.columns, Own::room() + threadIdx.x / 32 * ROOM);
         answer_columns(columns, strip, table, ask, [&](u32 i, typename Columns::Bits answer) { output.put(i, answer); });
         output.flush();
-        if (__any_sync(ALL_LANES, columns.spilled != 0))
-            absorb_lacking<Form>(&shared_table, columns.spilled, mask, ask, out);
+        if (__any_sync(ALL_LANES, columns.spilled != 0)) {
+            const u32 lacks = answer_again<Form>(&shared_table, columns.spilled, mask, ask, out);
+            // Of shorter floats nothing is left.
+            if (sizeof(mask) == 8 && __any_sync(ALL_LANES, lacks != 0))
+                absorb_lacking<Form>(&shared_table, lacks, mask, ask, out);
+        }
     } else if (strip.group == 0) {
         answer_columns(columns, strip, table, ask, [&](u32 i, typename Columns::Bits answer) { out[strip.place + i] = answer; });
     }

@@ -1,7 +1,7 @@
 // Sums of squares and variances of short rows of floats, exact and rounded once.
 //
 // Rows become integers of their own scale. Those with elements that are too small for that and not zero go to windows for whatever is
-// finite; of f64, which has none, one by one to the warp's superaccumulators.
+// finite; of f64, what these do not hold, one by one to the warp's superaccumulators.
 
 #pragma once
 
@@ -64,53 +64,72 @@ __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, 
 // A row whose elements are far apart.
 template <class T>
 struct WholeRow {
-    FixedPoint<WholeSum<T, false>::LEVELS> sum;
-    FixedPoint<WholeSum<T, true>::LEVELS> squares;
+    using Whole = WholeMoments<T>;
+    static constexpr bool LONG = Whole::Sum::LONG;
 
+    FixedPoint<Whole::Sum::LEVELS> sum;
+    FixedPoint<Whole::Squares::LEVELS> squares;
+    int unit;
+    bool holds = true;
+
+    // A row of which each lane has EACH vectors.
     template <int EACH>
     __device__ __forceinline__ void take(const uint4 *v, u32 lanes)
     {
-        WholeSum<T, false> plain(0);
-        WholeSum<T, true> squared(0);
+        typename Element<T>::Bits some[EACH][ITEMS<T>];
+        int top = Element<T>::UNIT;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
-            typename Element<T>::Bits some[ITEMS<T>];
 #pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i)
-                some[i] = item<T>(v[k], i);
-            plain.take(some);
-            squared.take(some);
+            for (int i = 0; i < ITEMS<T>; ++i) {
+                some[k][i] = item<T>(v[k], i);
+                top = max(top, Element<T>::top(some[k][i]));
+            }
         }
-        sum = plain.folded(lanes);
-        squares = squared.folded(lanes);
+        for (u32 d = lanes / 2; LONG && d > 0; d /= 2)
+            top = max(top, __shfl_xor_sync(ALL_LANES, top, d));
+        Whole whole(top);
+#pragma unroll
+        for (int k = 0; k < EACH; ++k)
+            holds = whole.take(some[k]) && holds;
+        for (u32 d = lanes / 2; LONG && d > 0; d /= 2)
+            holds = __shfl_xor_sync(ALL_LANES, int(holds), d) != 0 && holds;
+        unit = whole.unit();
+        sum = whole.sum.folded(lanes);
+        squares = whole.squares.folded(lanes);
     }
 };
 
 // The rows of a tile that lack an answer, which `lacking` says by sets. They are loaded once more, so that nothing stays in registers until
 // then.
 template <class T, int SETS>
-__device__ __noinline__ void square_again(const ShortRows *shared, u64 index, u32 lacking, u64 n, u32 ask, typename Element<T>::Bits *out)
+__device__ __noinline__ void square_again(const ShortRows *shared, u64 index, u32 lacking, u64 n, u32 ask, RowMoments<T> *wide,
+    typename Element<T>::Bits *out)
 {
+    using Bits = typename Element<T>::Bits;
     constexpr int EACH = VECTORS / SETS;
     const ShortRows &rows = *shared;
     RowTile<T> tile;
     tile.load(rows, index);
     WholeRow<T> row[SETS];
-    bool answered[SETS];
+    bool lacks[SETS], answered[SETS];
 #pragma unroll
     for (int s = 0; s < SETS; ++s) {
         row[s].template take<EACH>(tile.v + s * EACH, rows.lanes());
-        answered[s] = (lacking >> s & 1) == 0;
+        const bool lacked = (lacking >> s & 1) != 0;
+        answered[s] = !lacked || !row[s].holds;
+        lacks[s] = lacked && !row[s].holds;
     }
     each_answer<T>(rows, index, row, answered,
-        [&](const WholeRow<T> &mine, u64 r) { out[r] = moments_answer<T, true>(mine.sum, mine.squares, Element<T>::Sum::LSB, ask, n); });
+        [&](const WholeRow<T> &mine, u64 r) { out[r] = rare_answer<T, true>(mine.sum, mine.squares, mine.unit, ask, n); });
+    if constexpr (WholeRow<T>::LONG)
+        each_lacking<T>(rows, index, lacks, [&](u64 r) { absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, *wide, out + r); });
 }
 
 template <class T, int SETS>
 __device__ __forceinline__ void square_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, u64 n, u32 ask, const ShortRows *shared,
     RowMoments<T> *wide, typename Element<T>::Bits *out)
 {
-    using Bits = typename Element<T>::Bits;
     constexpr int EACH = VECTORS / SETS;
     ScaledRow<T> row[SETS];
     bool lacks[SETS];
@@ -120,18 +139,12 @@ __device__ __forceinline__ void square_tile(const ShortRows &rows, const RowTile
         lacks[s] = row[s].lacks() && RowTile<T>::row(rows, index, s) < rows.count;
     }
     each_answer<T>(rows, index, row, lacks, [&](const ScaledRow<T> &mine, u64 r) { out[r] = mine.answer(ask, n); });
-    if constexpr (sizeof(Bits) == 8) {
-        each_lacking<T>(rows, index, lacks, [&](u64 r) {
-            absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, *wide, out + r);
-        });
-    } else {
-        u32 lacking = 0;
+    u32 lacking = 0;
 #pragma unroll
-        for (int s = 0; s < SETS; ++s)
-            lacking |= u32(lacks[s]) << s;
-        if (__any_sync(ALL_LANES, lacking != 0))
-            square_again<T, SETS>(shared, index, lacking, n, ask, out);
-    }
+    for (int s = 0; s < SETS; ++s)
+        lacking |= u32(lacks[s]) << s;
+    if (__any_sync(ALL_LANES, lacking != 0))
+        square_again<T, SETS>(shared, index, lacking, n, ask, wide, out);
 }
 
 template <class T>

@@ -91,6 +91,13 @@ __device__ __forceinline__ typename Element<T>::Bits moments_answer(const FixedP
     return (asks_root(ask) ? t.sqrt() : t).template round<T>();
 }
 
+// The same where it is seldom asked for.
+template <class T, bool SPREAD, int SUM, int SQUARES>
+__device__ __noinline__ typename Element<T>::Bits rare_answer(const FixedPoint<SUM> &sum, const FixedPoint<SQUARES> &squares, int unit, u32 ask, u64 n)
+{
+    return moments_answer<T, SPREAD>(sum, squares, unit, ask, n);
+}
+
 // Both superaccumulators.
 template <class T>
 struct WideMoments {

@@ -521,6 +521,51 @@ fn squares_of_columns() {
     many_rows_of_squares(engines[0].device());
 }
 
+/// Columns whose elements are far apart, all the way down, and infinite or NaN here and there: tall ones, and
+/// many short ones, a thread for each strip.
+fn columns_of_far_elements(device: &Arc<dyn Device>, keep: impl Fn(usize) -> bool) {
+    fn ask<T: Element>(engine: &Engine, op: Op, most: i32) {
+        let mut random = Random(0xfa5);
+        let strip = 16 / size_of::<T>();
+        let special = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        for [rows, columns] in [[700, 32 * strip - 1], [60, 260 * strip - strip / 2]] {
+            let items: Vec<T> = (0..rows * columns)
+                .map(|i| {
+                    let rare = i % columns % 3 == 0 && random.below(rows as u64) == 0;
+                    let exponent = random.below(2 * most as u64) as i32 - most;
+                    let number = (random.unit() - 0.5) * 2f64.powi(exponent);
+                    from_f64(if rare { special[random.place(3)] } else { number })
+                })
+                .collect();
+            let sample = Sample::of(Layout::table([rows, columns], size_of::<T>(), 0, 0), &items);
+            check(engine, op, &sample, &[true, false], &format!("{most} binades"));
+        }
+    }
+    let shape = Shape { threads: None, blocks: Some(1), walk: Some(ForcedWalk::Tables) };
+    let engine = &Engine::with_shape(Arc::clone(device), shape);
+    let mut turn = 0;
+    for op in [Op::Sum, Op::Var, Op::Norm2] {
+        let all: [&dyn Fn(); 5] = [
+            &|| ask::<f32>(engine, op, 60),
+            &|| ask::<f64>(engine, op, 60),
+            &|| ask::<bf16>(engine, op, 60),
+            &|| ask::<f64>(engine, op, 500),
+            &|| ask::<f16>(engine, op, 14),
+        ];
+        for ask in all {
+            turn += 1;
+            if keep(turn) {
+                ask();
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_of_elements_far_apart() {
+    columns_of_far_elements(&sim(Schedule::Lockstep), |turn| turn % up_to(1, 4) == 0);
+}
+
 #[test]
 fn columns_in_random_order() {
     let engines = engines(&sim(Schedule::Random { seed: 4 }));
@@ -1560,6 +1605,7 @@ fn sanitized_squares_on_the_device() {
 fn sanitized_columns_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     columns(&engines(&device), 78, |turn| turn % 9 == 0);
+    columns_of_far_elements(&device, |turn| turn % 2 == 0);
 }
 
 #[test]
@@ -1644,6 +1690,7 @@ fn columns_on_the_device() {
     equal_elements_side_by_side(&engine);
     specials_of_columns(&engine);
     many_rows_of_squares(engine.device());
+    columns_of_far_elements(engine.device(), |_| true);
 }
 
 #[test]
