@@ -13,6 +13,24 @@ extern "C" __global__ void chase(const u32 *next, u32 *walk, u32 steps)
     walk[1] += steps;
 }
 
+constexpr u32 NEAREST = 4096;
+
+// The same in shared memory, which the block fills first: many threads, so that it takes no time beside the walk of one of them.
+extern "C" __global__ void chase_shared(const u32 *next, u32 *walk, u32 steps)
+{
+    __shared__ u32 near[NEAREST];
+    for (u32 i = threadIdx.x; i < NEAREST; i += blockDim.x)
+        near[i] = next[i];
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    u32 at = walk[0];
+    for (u32 i = 0; i < steps; ++i)
+        at = near[at];
+    walk[0] = at;
+    walk[1] += steps;
+}
+
 // Each multiplication waits for the one before.
 extern "C" __global__ void chain(f32 *out, f32 factor, f32 summand, u32 rounds)
 {

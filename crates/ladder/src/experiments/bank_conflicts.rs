@@ -102,6 +102,13 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
         ]);
     }
     outcome.findings.push("a load takes as many passes as the greatest common divisor of its stride and 32: the interpreter counts them as a profiler does".into());
+    if let Some(time) = first {
+        let bytes = u64::from(blocks * BLOCK) * u64::from(TIMED.1) * 4;
+        outcome.findings.push(format!(
+            "words side by side: {} GB/s, of all multiprocessors",
+            number(bytes as f64 / time / 1e9)
+        ));
+    }
     if let (Some(Some(worst)), Some(Some(padded))) = (ratios.get(31), ratios.get(32)) {
         outcome.findings.push(format!(
             "a stride of 32 words takes {} times as long as one of 1, and padded by a word {} times",

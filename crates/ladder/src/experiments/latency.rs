@@ -10,7 +10,7 @@ use warpfold_cuda::Launch;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     id: "latency",
-    texts: &[Text::P],
+    texts: &[Text::P, Text::F],
     title: "Little's law: the work in flight that hides latency",
     expectation: "work in flight = latency x throughput. A load that misses the caches takes several hundred nanoseconds: some tens of KiB in flight for each multiprocessor, however many threads carry them. A multiplication takes about 4 cycles: 16 warps, 4 for each of four schedulers. Below that the rate grows in proportion, and beyond it not at all; the corner is where the law puts it if latency does not grow with load, and later as far as it does",
     needs: Needs::Clock,
@@ -21,6 +21,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 /// that are walked through, and steps that are timed.
 const FAR: u64 = 1 << 26;
 const NEAR: u64 = 1 << 21;
+const NEAREST: u64 = 1 << 12;
 const STEPS: u32 = 20_000;
 /// A word of each cache line is used.
 const LINE: u64 = 32;
@@ -55,13 +56,15 @@ fn cycle(words: u64) -> Vec<u32> {
     next
 }
 
-/// Nanoseconds of a load that misses, and whether it came where it should.
+/// Nanoseconds of a load in a walk, and whether it came where it should.
 fn chase(place: &Place<'_>, words: u64) -> Result<(Option<f64>, bool)> {
+    let (kernel, threads) = if words > NEAREST { ("chase", 1) } else { ("chase_shared", 1024) };
     let next = cycle(words);
     let array = place.upload(&bytes_of(&next))?;
     let walk = place.zeros(8)?;
-    let kernel = place.kernel("latency", "chase")?;
-    let (launch, arguments) = (Launch::linear(1, 1), [array.into(), walk.into(), STEPS.into()]);
+    let kernel = place.kernel("latency", kernel)?;
+    let (launch, arguments) =
+        (Launch::linear(1, threads), [array.into(), walk.into(), STEPS.into()]);
     let time = place.time(kernel, &launch, &arguments)?;
     let ended = place.words(walk, 2)?;
     let wanted = (0..ended[1]).fold(0, |at, _| next[at as usize]);
@@ -172,13 +175,19 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
     let blocks = f64::from(place.device().limits().multiprocessors);
 
     let mut latencies = Table::new("How long one takes", &["what", "nanoseconds"]);
-    let (far, far_right) = chase(&place, FAR)?;
-    let (near, near_right) = chase(&place, NEAR)?;
-    if !far_right || !near_right {
-        outcome.wrong.push("a chain of loads ended elsewhere".into());
+    let mut far = None;
+    for (words, what) in [
+        (FAR, "a load from memory, a random walk over 256 MiB"),
+        (NEAR, "a load from the L2 cache, 8 MiB"),
+        (NEAREST, "a load from shared memory, 16 KiB"),
+    ] {
+        let (time, right) = chase(&place, words)?;
+        if !right {
+            outcome.wrong.push(format!("{what}: the chain ended elsewhere"));
+        }
+        far = far.or(time);
+        latencies.rows.push(vec![what.into(), time.into()]);
     }
-    latencies.rows.push(vec!["a load from memory, a random walk over 256 MiB".into(), far.into()]);
-    latencies.rows.push(vec!["a load from the L2 cache, 8 MiB".into(), near.into()]);
 
     let mut arithmetic = Table::new(
         "Multiplications that wait for each other",
@@ -290,6 +299,15 @@ mod tests {
             "{told}"
         );
         assert_eq!(under_load(&[], 132.0, 1.0), None);
+    }
+
+    #[test]
+    fn walks_end_where_they_should() {
+        let sim = super::super::place::counting();
+        for words in [NEAREST, 2 * NEAREST] {
+            let place = Place::new(EXPERIMENT.id, &sim);
+            assert_eq!(chase(&place, words).unwrap(), (None, true), "{words}");
+        }
     }
 
     #[test]

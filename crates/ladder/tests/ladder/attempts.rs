@@ -96,3 +96,25 @@ fn sources_are_compiled_where_there_is_a_compiler() {
     let error = nvrtc.compile("nul.cu", "a\0b", 75).unwrap_err();
     assert!(matches!(error, Failed::Source { .. }), "{error}");
 }
+
+/// What the page of faults says not to compile does not.
+#[test]
+fn what_is_said_not_to_compile_does_not() {
+    let nvrtc = match Nvrtc::find() {
+        Ok(nvrtc) => nvrtc,
+        Err(error) => return println!("SKIPPED: {error}"),
+    };
+    let one_type = "template <class T> __device__ T first(T x) { extern __shared__ T s[]; s[threadIdx.x] = x; return s[0]; }\n\
+        __global__ void a(int *x) { *x = first(*x); }\n";
+    let two_types = format!("{one_type}__global__ void b(float *x) {{ *x = first(*x); }}\n");
+    assert!(nvrtc.compile("one.cu", one_type, 75).is_ok());
+    for (what, said) in [
+        (two_types.as_str(), "incompatible with previous"),
+        ("__global__ void a() { int lane - threadIdx.x; }", "expected a"),
+        ("__global__ void a(int *x) { x[idx] = 1; }", "\"idx\" is undefined"),
+        ("__global__ void a(void) { c[threadIdx.x] = 1; }", "\"c\" is undefined"),
+    ] {
+        let error = nvrtc.compile("text.cu", what, 75).unwrap_err();
+        assert!(matches!(&error, Failed::Source { why } if why.contains(said)), "{error}");
+    }
+}
