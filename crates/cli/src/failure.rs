@@ -107,6 +107,20 @@ pub(crate) fn report_usage(error: &clap::Error, words: &[OsString]) -> ExitCode 
     }
 }
 
+/// Says that the system gave no memory, without any.
+#[cfg(unix)]
+pub(crate) fn out_of_memory(bytes: usize) {
+    let hint = "fewer threads (-j 1), columns and keys take less, as does a smaller --memory-limit";
+    let mut line = [0; 200];
+    let mut rest = &mut line[..];
+    let _ = writeln!(rest, "error: out of memory: {bytes} bytes were refused\nhint: {hint}");
+    let left = rest.len();
+    // Not through the lock of `stderr`, which this thread may have.
+    if let Ok(stderr) = std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned() {
+        let _ = std::fs::File::from(stderr).write_all(&line[..line.len() - left]);
+    }
+}
+
 /// Prints a remark that changes nothing.
 pub(crate) fn note(text: &str) {
     say(NOTE, "note:", text);

@@ -9,6 +9,7 @@ mod descriptors;
 mod failure;
 mod globs;
 mod inputs;
+mod memory;
 mod number;
 mod output;
 mod printable;
@@ -21,6 +22,7 @@ mod sink;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    memory::watch();
     let words: Vec<_> = std::env::args_os().collect();
     let cli = match args::parse(&words) {
         Ok(cli) => cli,

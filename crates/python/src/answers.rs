@@ -2,12 +2,12 @@
 
 use crate::array::Array;
 use crate::import::Family;
-use crate::{buffer, complex, ndarray, numpy};
-use pyo3::exceptions::PyValueError;
+use crate::{buffer, complex, ndarray, numpy, times};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyList, PyTuple};
-use warpfold::{Column, DType, Numbers, Op, Scalar};
+use warpfold::{Column, DType, Numbers, Op, Scalar, Unit};
 
 /// A number as Python's.
 ///
@@ -132,6 +132,44 @@ pub(crate) fn give<'py>(
         }
         (Some(_), Some(_)) => {
             Err(PyValueError::new_err(format!("{op} gives two answers, and out takes one")))
+        }
+    }
+}
+
+/// The unit, if the answers are integers that count it.
+pub(crate) fn kept<'a>(unit: Option<&'a Unit>, column: &Column) -> Option<&'a Unit> {
+    unit.filter(|unit| unit.is_kept_by(column.op) && !column.numbers.dtype().is_float())
+}
+
+/// As [`give`]; answers that count something as Python has it: decimals, dates and times.
+///
+/// # Errors
+/// As for [`give`]; an `out` of integers for decimals.
+pub(crate) fn give_counted<'py>(
+    py: Python<'py>,
+    unit: Option<&Unit>,
+    family: &Family<'py>,
+    dtype: Option<DType>,
+    shape: &[usize],
+    column: Column,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(unit) = kept(unit, &column).filter(|unit| unit.is_number() || out.is_none()) else {
+        return give(py, family, dtype, shape, column, out);
+    };
+    if out.is_some() {
+        return Err(PyTypeError::new_err(
+            "decimals are no integers\nhint: leave out the word out, or ask for floats: dtype=\"float64\"",
+        ));
+    }
+    let objects = |numbers: &Numbers| -> PyResult<Bound<'py, PyAny>> {
+        let all = times::as_objects(py, numbers, unit, &[])?;
+        if shape.is_empty() { all.get_item(0) } else { Ok(all.into_any()) }
+    };
+    match &column.second {
+        None => objects(&column.numbers),
+        Some(second) => {
+            Ok(PyTuple::new(py, [objects(&column.numbers)?, objects(second)?])?.into_any())
         }
     }
 }

@@ -364,7 +364,7 @@ fn of_rows<'py>(
     let (shape, dtype) = (answer.shape().to_vec(), array.dtype);
     let given = answer.into_columns().into_iter().map(|column| match together {
         true => give(py, &family, words.dtype.is_none().then_some(dtype), &shape, column, None),
-        false => home.answers(py, dtype, column, &[]),
+        false => home.answers(py, dtype, column, &[], None),
     });
     given.collect()
 }

@@ -273,7 +273,11 @@ pub(crate) fn columns<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Column
         && let Some(arrow::Imported::Frame(columns)) = arrow::import(x)?
     {
         let named = columns.into_iter().map(|(name, chunks)| {
-            let column = Column::Arrow(chunks.into_pieces());
+            let decimals = if keys { times::of_decimals(chunks.pieces())? } else { None };
+            let column = match decimals {
+                Some((counts, unit)) => Column::Times(counts, unit),
+                None => Column::Arrow(chunks.into_pieces()),
+            };
             Ok((name, Owned { column, home: Home::of(x, &Family::Python)? }))
         });
         return named.collect::<PyResult<_>>().map(Columns::Named);
@@ -354,6 +358,9 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
             if keys && chunks.are_null() {
                 let rows = usize::try_from(chunks.rows()).unwrap_or(0);
                 return Ok(Owned { column: Column::Texts(vec![None; rows]), home });
+            }
+            if keys && let Some((counts, unit)) = times::of_decimals(chunks.pieces())? {
+                return Ok(Owned { column: Column::Times(counts, unit), home });
             }
             return Ok(Owned { column: Column::Arrow(chunks.into_pieces()), home });
         }

@@ -1,6 +1,6 @@
 //! Files: opened lazily, and streamed by each reduction.
 
-use crate::answers::give;
+use crate::answers::give_counted;
 use crate::errors::OrRaise;
 use crate::import::Family;
 use crate::question::{AxisLength, MemoryLimit, element_type, policy};
@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
-use warpfold::{Answer, DType, Error, Op, Partial, Reduction, Rules};
-use warpfold_files::stream::{self, Inputs, Progress};
+use warpfold::{DType, Error, Op, Partial, Reduction, Rules};
+use warpfold_files::stream::{self, Inputs, Outcome, Progress};
 use warpfold_files::{ColumnSelector, Description, Endian, Format, OpenOptions, Source};
 
 /// An array or table in a file, as :func:`open` returns it.
@@ -143,22 +143,24 @@ pub(crate) fn answers<'py>(
     let outcomes = listening(py, |progress| {
         stream::reduce_all(inputs, question, this.memory_limit, progress)
     })?;
-    let one = |answer: Answer, dtype: DType| -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let one = |outcome: Outcome, dtype: DType| -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let (answer, unit) = (outcome.answer, outcome.unit.as_ref());
         let shape = answer.shape().to_vec();
         let columns = answer.into_columns().into_iter();
         let dtype = question.rules().out.is_none().then_some(dtype);
-        columns.map(|column| give(py, &Family::Ours, dtype, &shape, column, out)).collect()
+        let ours = &Family::Ours;
+        columns.map(|column| give_counted(py, unit, ours, dtype, &shape, column, out)).collect()
     };
     let mut outcomes = outcomes.into_iter().zip(types);
     if !several {
         let (outcome, dtype) = outcomes
             .next()
             .ok_or_else(|| PyValueError::new_err("the file holds nothing to reduce"))?;
-        return one(outcome.answer, dtype);
+        return one(outcome, dtype);
     }
     let dicts: Vec<_> = question.ops().iter().map(|_| PyDict::new(py)).collect();
     for ((outcome, dtype), name) in outcomes.zip(names) {
-        for (dict, answer) in dicts.iter().zip(one(outcome.answer, dtype)?) {
+        for (dict, answer) in dicts.iter().zip(one(outcome, dtype)?) {
             dict.set_item(&name, answer)?;
         }
     }
@@ -449,7 +451,8 @@ fn finished<'py>(
         Err(Error::Empty { .. } | Error::UnsupportedUnit { .. }) => Ok(None),
         column => {
             let column = column.or_raise(py)?;
-            give(py, &Family::Ours, Some(partial.dtype()), partial.shape(), column, None).map(Some)
+            let (ours, dtype) = (&Family::Ours, Some(partial.dtype()));
+            give_counted(py, partial.unit(), ours, dtype, partial.shape(), column, None).map(Some)
         }
     }
 }

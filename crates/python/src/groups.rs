@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::ops::Range;
 use std::sync::Arc;
-use warpfold::{CancelToken, DType, GroupBy, Grouped, Keys, Op, Order, Reduction};
+use warpfold::{CancelToken, DType, GroupBy, Grouped, Keys, Op, Order, Reduction, Unit};
 
 /// Rows that are reduced sooner than Ctrl-C has to be heard.
 const SHORT: usize = 1 << 20;
@@ -299,14 +299,14 @@ fn given_answers<'py>(
     py: Python<'py>,
     grouped: &Grouped,
     home: &Home<'py>,
-    dtype: DType,
+    (dtype, unit): (DType, Option<&Unit>),
     named: &[(String, Op)],
     single: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let dict = PyDict::new(py);
     for ((name, _), column) in named.iter().zip(grouped.columns()) {
         let missing: Vec<usize> = (0..grouped.len()).filter(|&i| column.is_missing(i)).collect();
-        let answers = home.answers(py, dtype, column.column().clone(), &missing)?;
+        let answers = home.answers(py, dtype, column.column().clone(), &missing, unit)?;
         if single {
             return Ok(answers);
         }
@@ -386,7 +386,7 @@ pub(crate) fn groupby<'py>(
         let key_columns = keys.columns();
         let grouped = Table::new(&key_columns, &both)?.answers(py, &question, grouping)?;
         let dtype = values.column.dtype().unwrap_or(DType::F64);
-        let given = given_answers(py, &grouped, &values.home, dtype, &named, single)?;
+        let given = given_answers(py, &grouped, &values.home, (dtype, None), &named, single)?;
         Ok((grouped, given))
     };
     let (grouped, given) = match columns(values, false)? {
@@ -578,7 +578,8 @@ impl GroupPartial {
         let homes: Vec<Home<'py>> = grouped.keys().iter().map(|_| home.clone()).collect();
         let keys = given_keys(py, &grouped, &homes, &self.keys)?;
         let dtype = state.value_columns().next().map_or(DType::F64, |(_, dtype, _)| dtype);
-        let answers = given_answers(py, &grouped, &home, dtype, &self.named, self.single)?;
+        let of = (dtype, state.value_unit(0));
+        let answers = given_answers(py, &grouped, &home, of, &self.named, self.single)?;
         PyTuple::new(py, [keys, answers])
     }
 

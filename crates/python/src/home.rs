@@ -1,7 +1,7 @@
 //! Whose types columns of answers have: those of the caller's library, which may say that
 //! a row has no value.
 
-use crate::answers::{as_here, list, one, plain};
+use crate::answers::{as_here, kept, list, one, plain};
 use crate::arrow::ArrowColumn;
 use crate::cuda;
 use crate::import::Family;
@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
-use warpfold::{Column, DType, KeyValues, Numbers, Scalar, bf16, f16};
+use warpfold::{Column, DType, KeyValues, Numbers, Scalar, Unit, bf16, f16};
 
 /// Where columns of answers go.
 #[derive(Clone)]
@@ -55,15 +55,36 @@ impl<'py> Home<'py> {
         dtype: DType,
         column: Column,
         missing: &[usize],
+        unit: Option<&Unit>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let unit = kept(unit, &column);
         let Column { op, numbers, second, .. } = column;
-        let first = self.numbers(py, as_here(op, Some(dtype), numbers), missing)?;
+        let answers = |numbers: Numbers| match unit {
+            Some(unit) => self.counted(py, &numbers, unit, missing),
+            None => self.numbers(py, as_here(op, Some(dtype), numbers), missing),
+        };
+        let first = answers(numbers)?;
         match second {
             None => Ok(first),
-            Some(second) => {
-                let second = self.numbers(py, as_here(op, Some(dtype), second), missing)?;
-                Ok(PyTuple::new(py, [first, second])?.into_any())
+            Some(second) => Ok(PyTuple::new(py, [first, answers(second)?])?.into_any()),
+        }
+    }
+
+    /// Integers as what they count.
+    fn counted(
+        &self,
+        py: Python<'py>,
+        numbers: &Numbers,
+        unit: &Unit,
+        missing: &[usize],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Home::Arrow(make) => {
+                let column = ArrowColumn::of_times(numbers, unit, missing)?;
+                make.call1((Bound::new(py, column)?,))
             }
+            Home::Family(Family::NumPy) => times::as_numpy(py, numbers, unit, missing),
+            _ => times::as_objects(py, numbers, unit, missing).map(Bound::into_any),
         }
     }
 
@@ -74,14 +95,7 @@ impl<'py> Home<'py> {
     pub(crate) fn keys(&self, py: Python<'py>, keys: &KeyValues) -> PyResult<Bound<'py, PyAny>> {
         let missing: Vec<usize> = (0..keys.len()).filter(|&i| keys.is_missing(i)).collect();
         if let Some((unit, numbers)) = keys.unit().zip(keys.numbers()) {
-            return match self {
-                Home::Arrow(make) => {
-                    let column = ArrowColumn::of_times(numbers, unit, &missing)?;
-                    make.call1((Bound::new(py, column)?,))
-                }
-                Home::Family(Family::NumPy) => times::as_numpy(py, numbers, unit, &missing),
-                _ => times::as_objects(py, numbers, unit, &missing).map(Bound::into_any),
-            };
+            return self.counted(py, numbers, unit, &missing);
         }
         if let Some(numbers) = keys.numbers() {
             // A NaN is a key of its own: one that is missing comes back as None.

@@ -1,6 +1,6 @@
 //! Unfinished reductions of Python's arrays: absorbed piece by piece, merged, written down.
 
-use crate::answers::give;
+use crate::answers::give_counted;
 use crate::array::Array;
 use crate::call::operations;
 use crate::complex;
@@ -237,7 +237,7 @@ impl Partial {
         let shape = answer.shape().to_vec();
         let dict = PyDict::new(py);
         for ((name, _), column) in self.named.iter().zip(answer.into_columns()) {
-            let answer = give(py, &family, dtype, &shape, column, None)?;
+            let answer = give_counted(py, state.unit(), &family, dtype, &shape, column, None)?;
             if self.single {
                 return Ok(answer);
             }

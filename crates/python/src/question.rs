@@ -130,9 +130,7 @@ impl Words<'_, '_> {
         let rules = given.extract::<f64>().ok().and_then(|x| rules.correction(x));
         rules.map(|rules| question.finished_by(rules)).ok_or_else(|| {
             let given = given.repr().map_or_else(|_| String::new(), |text| text.to_string());
-            PyValueError::new_err(format!(
-                "{name} must be a finite number that is not negative, not {given}"
-            ))
+            PyValueError::new_err(format!("{name} must be a finite number, not {given}"))
         })
     }
 }

@@ -121,7 +121,7 @@ pub(crate) fn segments<'py>(
     };
     let dict = PyDict::new(py);
     for ((name, _), column) in named.iter().zip(columns) {
-        let answers = owned.home.answers(py, elements, column, &[])?;
+        let answers = owned.home.answers(py, elements, column, &[], None)?;
         if ops.is_instance_of::<PyString>() {
             return Ok(answers);
         }

@@ -1,8 +1,10 @@
-//! Dates, times and durations of Python and its libraries, as keys: in, and out again.
+//! Dates, times, durations and decimals of Python and its libraries, as keys: in, and out again.
 
 use crate::home::objects;
 use crate::masked::Masked;
 use crate::numpy;
+use arrow_array::{Array, ArrayRef, Decimal128Array};
+use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -25,6 +27,58 @@ fn column(counts: impl ExactSizeIterator<Item = Option<i64>>) -> Masked {
         }
     }
     all
+}
+
+/// The keys of an Arrow column of decimals; `None` if it is none of up to 128 bits.
+///
+/// # Errors
+/// A decimal beyond 64 bits.
+pub(crate) fn of_decimals(pieces: &[ArrayRef]) -> PyResult<Option<(Masked, Unit)>> {
+    let scale = pieces.first().and_then(|piece| match piece.data_type() {
+        DataType::Decimal128(_, scale) => u8::try_from(*scale).ok(),
+        _ => None,
+    });
+    let Some(digits) = scale else { return Ok(None) };
+    let arrays = pieces.iter().filter_map(|piece| piece.as_any().downcast_ref());
+    let counts = arrays.flat_map(|array: &Decimal128Array| array.iter());
+    of_counts(counts, digits).map(Some)
+}
+
+/// The keys of a list of Python's decimals, with the digits that the finest has.
+fn of_python(
+    items: &[Bound<'_, PyAny>],
+    is_missing: impl Fn(&Bound<'_, PyAny>) -> bool,
+) -> PyResult<(Masked, Unit)> {
+    let mut parts = Vec::with_capacity(items.len());
+    for item in items {
+        let text = item.call_method1(intern!(item.py(), "__format__"), ("f",));
+        parts.push(if is_missing(item) { None } else { Some(text?.extract::<String>()?) });
+    }
+    let split = |text: &str| text.split_once('.').map_or(0, |(_, rest)| rest.len());
+    let digits = parts.iter().flatten().map(|text| split(text)).max().unwrap_or(0);
+    let counts = parts.iter().zip(items).map(|(part, item)| {
+        let Some(text) = part else { return Ok(None) };
+        let whole = text.replace('.', "") + &"0".repeat(digits - split(text));
+        whole.parse::<i128>().map(Some).map_err(|_| no_key(item))
+    });
+    let counts: Vec<Option<i128>> = counts.collect::<PyResult<_>>()?;
+    of_counts(counts.into_iter(), u8::try_from(digits).unwrap_or(u8::MAX))
+}
+
+fn of_counts(counts: impl Iterator<Item = Option<i128>>, digits: u8) -> PyResult<(Masked, Unit)> {
+    let unit = Unit::Decimal(digits);
+    let narrow = |count: i128| {
+        i64::try_from(count).map_err(|_| {
+            PyValueError::new_err(format!(
+                "the key {} is beyond {}, the largest with {digits} digits behind the point\nhint: keys have fewer digits, or are floats or texts",
+                unit.show(count),
+                unit.show(i64::MAX)
+            ))
+        })
+    };
+    let counts: Vec<Option<i64>> =
+        counts.map(|count| count.map(narrow).transpose()).collect::<PyResult<_>>()?;
+    Ok((column(counts.into_iter()), unit))
 }
 
 /// The keys of an array of `datetime64` or `timedelta64`, or of what wraps one.
@@ -120,9 +174,13 @@ fn kind(x: &Bound<'_, PyAny>) -> PyResult<Option<Kind>> {
     })
 }
 
-/// Whether an object is a date, a time or a duration.
+fn is_decimal(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    x.is_instance(&x.py().import(intern!(x.py(), "decimal"))?.getattr("Decimal")?)
+}
+
+/// Whether an object is a date, a time, a duration or a decimal.
 pub(crate) fn is_one(x: &Bound<'_, PyAny>) -> bool {
-    kind(x).is_ok_and(|kind| kind.is_some())
+    kind(x).is_ok_and(|kind| kind.is_some()) || is_decimal(x).unwrap_or(false)
 }
 
 /// The keys of a list of objects; `None` if the first that is there is none of time.
@@ -134,8 +192,11 @@ pub(crate) fn of_objects(
     is_missing: impl Fn(&Bound<'_, PyAny>) -> bool,
 ) -> PyResult<Option<(Masked, Unit)>> {
     let Some(first) = items.iter().find(|item| !is_missing(item)) else { return Ok(None) };
-    let Some(of) = kind(first)? else { return Ok(None) };
     let py = first.py();
+    if is_decimal(first)? {
+        return of_python(items, is_missing).map(Some);
+    }
+    let Some(of) = kind(first)? else { return Ok(None) };
     for item in items.iter().filter(|item| !is_missing(item)) {
         if kind(item)? != Some(of) {
             return Err(PyTypeError::new_err(format!(
@@ -249,13 +310,13 @@ impl<'py> Clock<'py> {
         &self,
         unit: &Unit,
         zone: &Bound<'py, PyAny>,
-        count: i64,
+        count: i128,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(tick) = unit.tick() else {
             let decimal = self.utc.py().import("decimal")?.getattr("Decimal")?;
             return decimal.call1((unit.show(count),)).map(Some);
         };
-        let nanoseconds = i128::from(count) * i128::from(tick.nanoseconds());
+        let nanoseconds = count * i128::from(tick.nanoseconds());
         if nanoseconds % 1000 != 0 {
             return Ok(None);
         }
@@ -332,8 +393,8 @@ pub(crate) fn as_numpy<'py>(
     };
     let has = |row: usize| missing.binary_search(&row).is_err();
     let counts = counts(numbers).enumerate();
-    let counts: Vec<i64> =
-        counts.map(|(row, count)| if has(row) { count } else { NOT_A_TIME }).collect();
+    let count = |(row, count)| if has(row) { count } else { NOT_A_TIME.into() };
+    let counts: Vec<i128> = counts.map(count).collect();
     let numpy = py.import(intern!(py, "numpy"))?;
     let array = numpy.call_method1(intern!(py, "array"), (PyList::new(py, counts)?, "int64"))?;
     array.call_method1(
@@ -342,15 +403,16 @@ pub(crate) fn as_numpy<'py>(
     )
 }
 
-fn counts(numbers: &Numbers) -> impl Iterator<Item = i64> + '_ {
+fn counts(numbers: &Numbers) -> impl Iterator<Item = i128> + '_ {
     numbers.iter().map(|number| match number {
-        Scalar::Int(count, _) => count,
+        Scalar::Int(count, _) => count.into(),
+        Scalar::UInt(count, _) => count.into(),
         _ => 0,
     })
 }
 
 /// What keys are, as hints have it.
-const KEYS: &str = "keys are real numbers, truth values, dates, times or texts";
+const KEYS: &str = "keys are real numbers, truth values, decimals, dates, times or texts";
 
 /// The error that a list holds nothing that rows can be grouped by.
 pub(crate) fn no_key(x: &Bound<'_, PyAny>) -> PyErr {

@@ -1,10 +1,13 @@
 """Files: opened lazily, streamed, and with errors that name them."""
 
+import datetime
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import textwrap
+from decimal import Decimal as D
 
 import numpy as np
 import pytest
@@ -34,6 +37,30 @@ def test_arrays_of_files(npy):
     partial = wf.Partial("sum")
     partial.absorb(wf.open(npy))
     assert partial.finish() == 66
+
+
+def test_answers_about_decimals_dates_and_times_are_what_they_count(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    prices, days = [D("0.05"), D("-7.10"), D("99.99"), None], [datetime.date(2024, 1, day) for day in (3, 1, 2, 9)]
+    table = pa.table({"price": pa.array(prices, pa.decimal128(12, 2)), "day": pa.array(days), "at": pa.array([5, 7, 6, 8], pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "t.parquet")
+    price, day, at = (wf.open(tmp_path / "t.parquet", columns=name) for name in ["price", "day", "at"])
+    assert wf.sum(price) == D("92.94") and type(wf.sum(price)) is D
+    assert wf.minmax(price) == (D("-7.10"), D("99.99")) and wf.norm1(price) == D("107.14") and wf.range(price) == D("107.09")
+    assert wf.mean(price) == 92.94 / 3 and wf.sum(price, dtype="float64") == 92.94
+    assert wf.argmax(price) == 2 and wf.count(price) == 3
+    assert wf.reduce(price, ["sum", "max"]) == {"sum": D("92.94"), "max": D("99.99")}
+    out = np.zeros((), "float32")
+    assert wf.sum(price, dtype="float32", out=out) is out and out == np.float32(92.94)
+    with pytest.raises(TypeError, match="(?s)decimals are no integers.*float64"):
+        wf.sum(price, out=np.zeros((), "int64"))
+    assert wf.min(day) == datetime.date(2024, 1, 1) and wf.max(at) == datetime.datetime(1970, 1, 1, 0, 0, 0, 8)
+    stats = wf.stats(tmp_path / "t.parquet", columns=["price", "day"])
+    assert (stats["price"]["sum"], stats["price"]["std"], stats["price"]["min"]) == (D("92.94"), None, D("-7.10"))
+    assert stats["day"]["max"] == datetime.date(2024, 1, 9)
+    partial = wf.Partial("sum")
+    partial.absorb(price)
+    assert partial.finish() == D("92.94") == pickle.loads(pickle.dumps(partial + partial)).finish() / 2
 
 
 def test_columns_of_tables(tmp_path):

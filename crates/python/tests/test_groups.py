@@ -3,6 +3,7 @@
 import math
 import pickle
 import random as plain_random
+from decimal import Decimal
 
 import hypothesis
 import hypothesis.strategies as st
@@ -416,3 +417,33 @@ def test_what_is_no_key_is_told_what_keys_are():
     for keys in ([object()], [1j], [b"x", 3], pa.array([[1]])):
         with pytest.raises(TypeError, match="hint: .*(keys are|decode the keys)"):
             wf.groupby(keys, [1], "sum")
+
+
+@hypothesis.given(st.lists(st.none() | st.tuples(st.integers(-(10**9), 10**9), st.integers(0, 6)), min_size=1, max_size=20))
+def test_decimals_are_keys(rows):
+    """By value, as Python's dictionaries have them, whatever their digits."""
+    keys = [None if row is None else Decimal(row[0]).scaleb(-row[1]) for row in rows]
+    expected = {}
+    for row, key in enumerate(keys):
+        expected[key] = expected.get(key, 0) + 2**row
+    found, sums = wf.groupby(keys, [2**row for row in range(len(keys))], "sum")
+    assert dict(zip(found, sums)) == expected and len(found) == len(expected)
+    numbers = [key for key in found if key is not None]
+    assert numbers == sorted(numbers)
+    pa = pytest.importorskip("pyarrow")
+    arrays = [pa.array(keys, pa.decimal128(28, 6)), pa.chunked_array([pa.array(keys[:3], pa.decimal128(30, 7)), pa.array(keys[3:], pa.decimal128(30, 7))])]
+    for column in arrays:
+        again, same = wf.groupby(column, [2**row for row in range(len(keys))], "sum")
+        assert isinstance(again, pa.Array) and (again.to_pylist(), same) == (found, sums)
+        assert again.type.scale == column.type.scale
+    table, _ = wf.groupby(pa.table({"k": arrays[0]}), [0] * len(keys), "count")
+    assert table["k"].to_pylist() == found
+
+
+def test_decimal_keys_that_do_not_fit_say_so():
+    pa = pytest.importorskip("pyarrow")
+    for keys in [[Decimal(10) ** 30], [Decimal("1"), Decimal("0.0000000000000000000000001"), Decimal(10) ** 9], pa.array([Decimal(2) ** 64])]:
+        with pytest.raises(ValueError, match="(?s)beyond.*hint"):
+            wf.groupby(keys, [1] * len(keys), "sum")
+    with pytest.raises(TypeError, match="is no key"):
+        wf.groupby([Decimal("NaN")], [1], "sum")

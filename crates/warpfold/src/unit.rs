@@ -230,7 +230,9 @@ impl Unit {
     #[must_use]
     pub fn show(&self, count: impl Into<i128>) -> String {
         let count = count.into();
-        let Some(tick) = self.tick() else { return decimal(count, Unit::decimals(Some(self))) };
+        let Some(tick) = self.tick() else {
+            return Rules::new().decimals(Unit::decimals(Some(self))).shown(&count);
+        };
         let per_day = i128::from(Tick::Day.nanoseconds());
         let nanoseconds = count * i128::from(tick.nanoseconds());
         let (day, rest) = (nanoseconds.div_euclid(per_day), nanoseconds.rem_euclid(per_day));
@@ -354,18 +356,6 @@ fn date(day: i128) -> String {
         _ => "",
     };
     format!("{sign}{:04}-{month:02}-{day:02}", year.abs())
-}
-
-/// `-0.05`, of -5 with two digits behind the point.
-fn decimal(count: i128, digits: u8) -> String {
-    let digits = usize::from(digits);
-    let sign = if count < 0 { "-" } else { "" };
-    let all = format!("{:0width$}", count.unsigned_abs(), width = digits + 1);
-    let (whole, rest) = all.split_at(all.len() - digits);
-    match rest {
-        "" => format!("{sign}{whole}"),
-        rest => format!("{sign}{whole}.{rest}"),
-    }
 }
 
 /// `12:34:56.789`

@@ -43,6 +43,14 @@ pub(crate) fn check(path: &Path) -> Result<()> {
     }
 }
 
+/// Removes what is not whole yet, before a process ends without running destructors.
+#[cfg(unix)]
+pub(crate) fn remove_files() {
+    temporary::there_now().iter().flat_map(|there| there.iter()).for_each(|path| {
+        let _ = std::fs::remove_file(path);
+    });
+}
+
 /// Whether the path names a regular file or none yet, beside which others may
 /// be put.
 pub(crate) fn is_file(path: &Path) -> bool {

@@ -23,6 +23,12 @@ pub(super) fn there() -> MutexGuard<'static, Vec<PathBuf>> {
     THERE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The list, if nobody holds it.
+#[cfg(unix)]
+pub(super) fn there_now() -> Option<MutexGuard<'static, Vec<PathBuf>>> {
+    THERE.try_lock().ok()
+}
+
 /// A file under a name of its own, in the directory of the one it is for.
 pub(super) struct Temporary {
     /// `None` once it has taken its place.

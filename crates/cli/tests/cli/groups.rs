@@ -281,6 +281,61 @@ fn keys_that_are_no_utf8_are_not_changed() {
     assert!(once.windows(8).any(|w| w == b"m\xfcller,1"), "{once:?}");
 }
 
+/// No limit of the memory ends the command by a signal: there is an answer, or an error with a
+/// hint. The limits begin where the program starts at all, which is the system's to say.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_limit_of_memory_is_an_abort() {
+    let dir = Dir::new();
+    let rows: String = (0..120_000).map(|i| format!("key{i},{i}\n")).collect();
+    dir.file("t.csv", format!("k,x\n{rows}"));
+    let ids: Vec<u8> = (0..300_000u64).flat_map(|i| (i * 7919).to_le_bytes()).collect();
+    let zip = [("k", &ids), ("x", &ids)]
+        .map(|(name, ids)| (name, crate::common::npy("<u8", &[300_000], ids)));
+    dir.file("t.npz", crate::common::stored_zip(&zip));
+    dir.file("out.npz", "old");
+    let program = dir.command("").get_program().to_owned();
+    let limited = |line: &str, limit: u32| {
+        let limited = format!("ulimit -c 0; ulimit -v {limit}; exec \"$W\" {line}");
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["-c", &limited]).env("W", &program).env_remove("RUST_BACKTRACE");
+        shell.current_dir(dir.path("")).output().unwrap()
+    };
+    let starts = |limit: &u32| limited("--version", *limit).status.success();
+    let least = (4..400).map(|n| n * 2_000).find(starts).unwrap();
+    for line in [
+        "sum -q -j 1 --by k -c x t.csv",
+        "sum -q -j 2 --by k -c x t.csv",
+        "sum -q -j 2 --by k -c x t.npz -o out.npz",
+        "mean -q -j 2 -c x t.csv",
+    ] {
+        let (mut refused, mut answered) = (0, 0);
+        for limit in (least..).step_by(3_000) {
+            let output = limited(line, limit);
+            let message = String::from_utf8_lossy(&output.stderr).into_owned();
+            match output.status.code() {
+                Some(0) => answered += 1,
+                Some(1) => {
+                    assert!(message.contains("error: "), "{line}, {limit}: {message}");
+                    refused += 1;
+                }
+                _ => panic!("{line}, {limit}: {}: {message}", output.status),
+            }
+            // From a few answers on there is memory enough.
+            if answered == 4 {
+                break;
+            }
+        }
+        assert!(refused > 0, "{line}: no limit was too little");
+    }
+    let names = std::fs::read_dir(dir.path("")).unwrap();
+    let left = names.filter(|name| {
+        let name = name.as_ref().unwrap().file_name();
+        name.to_string_lossy().starts_with(".warpfold")
+    });
+    assert_eq!(left.count(), 0);
+}
+
 /// With less and less memory there is an answer, or an error that says so: no abort. With one
 /// thread, so that no other takes the memory that buffers need.
 #[cfg(target_os = "linux")]

@@ -5,7 +5,7 @@ use super::round::Truncated;
 use num_bigint::BigUint;
 
 /// `(n S2 - S1^2) / (n (n - ddof))`, truncated: the sum of squared deviations
-/// from the mean over `n - ddof`, where ddof is an integer and a fraction below 1.
+/// from the mean over `n - ddof`: ddof is the sum of an integer and of a number below 1.
 ///
 /// `sum` and `squares` are canonical, in units of `2^sum_lsb` and
 /// `2^squares_lsb`. `None` unless `n > ddof`, or if `n S2 < S1^2`, which
@@ -21,7 +21,6 @@ pub fn variance(
     n: u64,
     (ddof, fraction): (u64, f64),
 ) -> Option<Truncated> {
-    // A fraction is less than 1.
     let divisor = n.checked_sub(ddof).filter(|&d| d > 0)?;
     let Some(s2) = Magnitude::new(squares) else {
         return Magnitude::new(sum).is_none().then_some(Truncated::ZERO);
@@ -50,20 +49,22 @@ pub fn variance(
     Some(if fraction == 0.0 {
         quotient(minuend, exponent, &BigUint::from(u128::from(n) * u128::from(divisor)))
     } else {
-        let (units, shift) = units(fraction);
+        let (units, shift) = units(fraction.abs());
         // In these units, which the exponent takes back.
-        let divisor = (BigUint::from(divisor) << shift) - units;
+        let whole = BigUint::from(divisor) << shift;
+        let divisor = if fraction < 0.0 { whole + units } else { whole - units };
         quotient(minuend, exponent + shift as i32, &(divisor * n))
     })
 }
 
-/// A number above 0 and below 1 as an integer in units of `2^-shift`.
-fn units(fraction: f64) -> (u64, u32) {
-    let bits = fraction.to_bits();
+/// A positive number as an integer in units of `2^-shift`.
+fn units(number: f64) -> (BigUint, u32) {
+    let bits = number.to_bits();
     let (exponent, significand) = ((bits >> 52) as u32, bits & ((1 << 52) - 1));
     match exponent {
-        0 => (significand, 1074),
-        _ => (significand | 1 << 52, 1075 - exponent),
+        0 => (significand.into(), 1074),
+        1..1076 => ((significand | 1 << 52).into(), 1075 - exponent),
+        _ => (BigUint::from(significand | 1 << 52) << (exponent - 1075), 0),
     }
 }
 

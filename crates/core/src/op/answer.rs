@@ -97,7 +97,7 @@ pub(super) fn integer(
         return Err(Error::UnsupportedOut { op, dtype, out });
     }
     let scalar = Scalar::integer(value, out);
-    scalar.ok_or_else(|| Error::Overflow { op, total: value.to_string(), out })
+    scalar.ok_or_else(|| Error::Overflow { op, total: rules.shown(&value), out })
 }
 
 /// A count or a position in `out`, or else in u64; never a float.

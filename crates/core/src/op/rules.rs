@@ -35,7 +35,8 @@ pub struct Rules {
     pub nan: NanPolicy,
     /// Subtracted from the count in the divisor of `var` and `std`.
     pub ddof: u64,
-    /// What is subtracted beside [`ddof`](Self::ddof): the bits of an f64 below 1. See
+    /// What is subtracted beside [`ddof`](Self::ddof): the bits of an f64 below 1, or of one below 0
+    /// where `ddof` is 0. See
     /// [`correction`](Self::correction).
     pub ddof_fraction: u64,
     /// The type of the answer; the operation's own if `None`.
@@ -70,8 +71,8 @@ impl Rules {
         Rules { ddof, ddof_fraction: 0, ..self }
     }
 
-    /// The same for a number that need not be an integer, as the array API has it; `None`
-    /// for one that is negative or not finite.
+    /// The same for a number that need not be an integer, as the array API has it, and may be
+    /// negative, as NumPy has it; `None` for one that is not finite.
     ///
     /// ```
     /// use warpfold_core::Rules;
@@ -79,17 +80,18 @@ impl Rules {
     /// let rules = Rules::new().correction(1.5).unwrap();
     /// assert_eq!((rules.ddof, f64::from_bits(rules.ddof_fraction)), (1, 0.5));
     /// assert_eq!(Rules::new().correction(2.0), Some(Rules::new().ddof(2)));
-    /// assert_eq!(Rules::new().correction(-1.0), None);
+    /// assert_eq!(f64::from_bits(Rules::new().correction(-1.0).unwrap().ddof_fraction), -1.0);
+    /// assert_eq!(Rules::new().correction(f64::INFINITY), None);
     /// ```
     #[must_use]
     pub fn correction(self, correction: f64) -> Option<Rules> {
-        if !(0.0..f64::INFINITY).contains(&correction) {
+        if !correction.is_finite() {
             return None;
         }
-        let whole = correction.trunc();
+        let whole = correction.trunc().max(0.0);
         // Exact: a fraction has no more digits than its number. What is beyond 2^64 is
         // beyond all counts.
-        let ddof_fraction = (correction - whole).to_bits();
+        let ddof_fraction = (correction - whole + 0.0).to_bits();
         Some(Rules { ddof: whole as u64, ddof_fraction, ..self })
     }
 
@@ -128,6 +130,18 @@ impl Rules {
         if self.decimals == 0 { number } else { self.quotient(number, 1) }
     }
 
+    /// An integer as it is printed: of decimals with the point, as in `-0.05`.
+    #[doc(hidden)]
+    pub fn shown(&self, integer: &impl core::fmt::Display) -> String {
+        let digits = usize::from(self.decimals);
+        let sign = usize::from(integer.to_string().starts_with('-'));
+        let mut text = format!("{integer:0width$}", width = digits + 1 + sign);
+        if digits > 0 {
+            text.insert(text.len() - digits, '.');
+        }
+        text
+    }
+
     /// Whether the rules may change what the default rules answer: to this operation, over
     /// elements of this type. [`wrap`](Self::wrap) does not count, which answers where the
     /// default rules have no answer.
@@ -140,11 +154,12 @@ impl Rules {
     /// // No integer is a NaN, and a sum has no divisor.
     /// assert!(!rules.matter_for(Op::Sum, DType::I32));
     /// assert!(rules.matter_for(Op::Var, DType::I32));
+    /// assert!(Rules::new().correction(0.5).unwrap().matter_for(Op::Var, DType::F64));
     /// ```
     #[must_use]
     pub fn matter_for(&self, op: Op, dtype: DType) -> bool {
         let nans = self.nan != NanPolicy::Propagate && dtype.is_float() && op != Op::CountNan;
-        let divisor = self.ddof != 0 && op.kind() == Kind::Moments;
+        let divisor = (self.ddof, self.ddof_fraction) != (0, 0) && op.kind() == Kind::Moments;
         nans || divisor || self.out.is_some_and(|out| out != op.answer_type(dtype))
     }
 }
@@ -183,6 +198,10 @@ mod tests {
                 assert_eq!(half, format!("{}e-{}", 5 * number, digits + 1).parse::<f64>().unwrap());
             }
             assert_eq!(rules.pointed(Truncated::ZERO).round::<f64>(), 0.0);
+            for number in [7i128, -5, 1 << 90, -(1 << 100)] {
+                let shown: f64 = rules.shown(&number).parse().unwrap();
+                assert_eq!(shown, format!("{number}e-{digits}").parse::<f64>().unwrap());
+            }
         }
     }
 }

@@ -159,9 +159,9 @@ pub(crate) fn variance(items: &[Exact], ddof: u64) -> Exact {
 }
 
 /// The same over the count less `numerator / 2^shift`.
-pub(crate) fn corrected_variance(items: &[Exact], numerator: u128, shift: u32) -> Exact {
+pub(crate) fn corrected_variance(items: &[Exact], numerator: i128, shift: u32) -> Exact {
     let scaled = squared_deviations(items).mul(&Exact::of_int(1 << shift));
-    scaled.div(((items.len() as u128) << shift) - numerator)
+    scaled.div((((items.len() as i128) << shift) - numerator).unsigned_abs())
 }
 
 fn squared_deviations(items: &[Exact]) -> Exact {

@@ -60,13 +60,22 @@ fn check_to<T: FloatFormat, U: FloatFormat>(items: &[T]) {
         }
     }
     // 0.1 is the integer over 2^55.
-    for (numerator, shift) in
-        [(1, 1), (11, 2), (3_602_879_701_896_397, 55), ((1 << 60) - 128, 60), (3, 100)]
-    {
+    for (numerator, shift) in [
+        (1, 1),
+        (11, 2),
+        (3_602_879_701_896_397, 55),
+        ((1 << 60) - 128, 60),
+        (3, 100),
+        (-1, 0),
+        (-11, 2),
+        (-3_602_879_701_896_397, 55),
+        (-(1 << 70), 0),
+        (-1, 100),
+    ] {
         let correction = numerator as f64 / (1u128 << shift) as f64;
         let rules = Rules::new().out(out).correction(correction).unwrap();
         let [var, std] = [Op::Var, Op::Std].map(|op| asked(&moments, op, &rules));
-        if n as f64 > correction {
+        if n > 0 && n as f64 > correction {
             let v = oracle::corrected_variance(&values, numerator, shift);
             assert_eq!(var, oracle::round::<U>(&v), "var {items:?} correction {correction}");
             assert_eq!(std, oracle::round_sqrt::<U>(&v), "std {items:?} correction {correction}");
