@@ -531,7 +531,8 @@ impl<T: Narrow> Out for Zeros<'_, T> {
     #[inline(always)]
     fn put(&mut self, column: usize, high: &[f64], _: &[f64]) -> bool {
         for (to, high) in self.to[column..column + high.len()].iter_mut().zip(high) {
-            *to = T::at_once(high - high);
+            // A positive zero.
+            *to = T::at_once(high * 0.0 + 0.0);
         }
         true
     }

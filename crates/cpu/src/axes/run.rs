@@ -439,8 +439,8 @@ impl Run<'_> {
             self.add_initial(&mut cells, outputs.len(), &mut hands);
             for (team, answers) in teams.iter_mut().zip(answers) {
                 let goal = Goal { answers, places, start: None };
-                // SAFETY: one thread at a time writes.
                 let from = From::Own;
+                // SAFETY: one thread at a time writes.
                 let written = unsafe { self.write(team, from, outputs.clone(), &mut hands, goal) };
                 failed = earlier(failed, written.err());
             }
