@@ -199,6 +199,10 @@ impl Job<'_> {
         let mut places: Vec<usize> = Vec::new();
         for (place, &(op, _)) in ops.iter().enumerate() {
             let (one, two) = halves_of(op);
+            // Differences of integers have a type that neither half has.
+            if op == Op::Range && rules.out.is_some() && !dtype.is_float() {
+                continue;
+            }
             let alone = [Some(one), two].into_iter().flatten().all(|op| self.is_for(plan, op));
             if alone && self.views[1].is_some() == (op.arity() == 2) {
                 halves.extend([Some(one), two].into_iter().flatten());

@@ -311,8 +311,11 @@ fn several_operations_and_an_initial_value_are_those_of_the_states() {
             .collect();
         let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error][random.usize(..5) % 3];
         let mut rules = Rules::default().ddof(random.u64(..3)).nan(nan);
-        if dtype.is_float() && random.u32(..4) == 0 {
-            rules.out = Some([DType::F64, DType::F32][random.usize(..2)]);
+        if random.u32(..4) == 0 {
+            let integers = [dtype, DType::I64, DType::U64];
+            let floats = [DType::F64, DType::F32, DType::F64];
+            let types = if dtype.is_float() { floats } else { integers };
+            rules.out = Some(types[random.usize(..3)]);
         }
         let view = array.view();
         // Marks in C order, or the same for all.
