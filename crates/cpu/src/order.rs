@@ -129,25 +129,42 @@ pub(crate) fn summarise<T: Element>(items: &[T], isa: Isa) -> Summary<T::Key> {
     if items.is_empty() || (min >= low && max <= high) {
         return Summary { min, max, nans: 0, first_nan: None };
     }
-    without_nans(items)
+    dispatch(isa, WithoutNans { items })
 }
 
-/// The slower summary of a run that holds a NaN.
-fn without_nans<T: Element>(items: &[T]) -> Summary<T::Key> {
-    let (low, high) = T::key_range();
-    let mut summary =
-        Summary { min: T::Key::GREATEST, max: T::Key::LEAST, nans: 0, first_nan: None };
-    for (i, x) in items.iter().enumerate() {
-        let key = x.key();
-        if key < low || key > high {
-            summary.nans += 1;
-            summary.first_nan.get_or_insert(i);
-        } else {
-            summary.min = summary.min.min(key);
-            summary.max = summary.max.max(key);
+/// The summary of a run that holds a NaN.
+struct WithoutNans<'a, T> {
+    items: &'a [T],
+}
+
+impl<T: Element> Kernel for WithoutNans<'_, T> {
+    type Out = Summary<T::Key>;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> Summary<T::Key> {
+        // Rows are taken in without a branch; only the first one with a NaN is searched.
+        const ROW: usize = 64;
+        let (low, high) = T::key_range();
+        let (mut min, mut max) = ([T::Key::GREATEST; ROW], [T::Key::LEAST; ROW]);
+        let (mut nans, mut first_nan) = (0, None);
+        for (place, row) in self.items.chunks(ROW).enumerate() {
+            let mut here = 0u32;
+            for (i, x) in row.iter().enumerate() {
+                let key = x.key();
+                let nan = (key < low) | (key > high);
+                here += u32::from(nan);
+                min[i] = min[i].min(if nan { T::Key::GREATEST } else { key });
+                max[i] = max[i].max(if nan { T::Key::LEAST } else { key });
+            }
+            if here > 0 && first_nan.is_none() {
+                first_nan = row.iter().position(|x| x.is_nan()).map(|i| place * ROW + i);
+            }
+            nans += u64::from(here);
         }
+        let min = min.into_iter().fold(T::Key::GREATEST, |a, b| a.min(b));
+        let max = max.into_iter().fold(T::Key::LEAST, |a, b| a.max(b));
+        Summary { min, max, nans, first_nan }
     }
-    summary
 }
 
 /// Finds the first element that equals a key's, as -0 equals +0.

@@ -7,7 +7,7 @@ use crate::errors::{OrRaise, with_note};
 use crate::gather::{self, Chosen};
 use crate::home::Home;
 use crate::import::{Data, Family, Imported, import};
-use crate::numpy::long_name;
+use crate::numpy::{self, long_name};
 use crate::question::Words;
 use crate::table::{self, Matrix};
 use crate::{buffer, complex, cuda, files, quick, run};
@@ -70,7 +70,9 @@ pub(crate) fn lazy<'py>(
 /// Whether an object is a collection of Dask's. One of xarray may hold such an array, or not.
 fn is_lazy(x: &Bound<'_, PyAny>) -> bool {
     let (py, class) = (x.py(), x.get_type());
-    class.hasattr(intern!(py, "__dask_graph__")).unwrap_or(false)
+    // NumPy's own arrays are not, and a name that a class lacks takes as long as a small reduction.
+    !numpy::is_exact_array(x)
+        && class.hasattr(intern!(py, "__dask_graph__")).unwrap_or(false)
         && !x.getattr(intern!(py, "chunks")).is_ok_and(|chunks| chunks.is_none())
 }
 

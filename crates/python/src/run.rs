@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, scope};
 use std::time::Duration;
 use warpfold::internal::WhileWanted;
-use warpfold::{Answer, Device, Partial, Reduction, Result, View};
+use warpfold::{Answer, Device, Partial, Reduction, View};
 
 /// Bytes above which Ctrl-C is heard while they are reduced: some milliseconds.
 const LONG: usize = 64 << 20;
@@ -24,25 +24,17 @@ const HEARING: Duration = Duration::from_millis(20);
 /// One array, or the two of a dot product.
 pub(crate) type Views<'a> = [Option<&'a View<'a>>; 2];
 
-fn once(question: &Reduction, views: Views<'_>) -> Result<Answer> {
-    match views {
-        [Some(left), Some(right)] => question.run_pair(left, right),
-        [Some(view), _] => question.run(view),
-        [None, _] => Answer::from_columns(Vec::new(), Vec::new()),
-    }
-}
-
 /// The answers to a question.
 ///
 /// # Errors
 /// Those of [`Reduction::run`], and `KeyboardInterrupt`.
 pub(crate) fn run(py: Python<'_>, question: &Reduction, views: Views<'_>) -> PyResult<Answer> {
-    let Some(first) = views[0] else { return once(question, views).or_raise(py) };
+    let Some(first) = views[0] else { return question.run_views(views).or_raise(py) };
     if first.len() <= FEW && matches!(question.named_device(), Device::Auto | Device::Cpu) {
-        return once(question, views).or_raise(py);
+        return question.run_views(views).or_raise(py);
     }
     if !is_long(first) || !matches!(question.named_device(), Device::Auto | Device::Cpu) {
-        return py.detach(|| once(question, views)).or_raise(py);
+        return py.detach(|| question.run_views(views)).or_raise(py);
     }
     let mut signals = Ok(());
     let made = py.detach(|| {

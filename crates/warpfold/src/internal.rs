@@ -87,6 +87,13 @@ pub trait ForReaders: Sized {
 
 /// Whoever asks for an answer may have a say in whether it is still wanted.
 pub trait WhileWanted {
+    /// The same as [`Reduction::run`] of one array, or as [`Reduction::run_pair`] of two, whose
+    /// elements all have values.
+    ///
+    /// # Errors
+    /// Theirs.
+    fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer>;
+
     /// The same as [`Reduction::run`] of one array, or as [`Reduction::run_pair`] of two, as
     /// long as `go_on` says so, which is asked before each piece of a long array.
     ///
@@ -104,6 +111,14 @@ pub trait WhileWanted {
 }
 
 impl WhileWanted for Reduction {
+    fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
+        self.until.check()?;
+        match views {
+            [Some(view), None] => self.run_complete(view),
+            _ => Reduction::run_views(self, views),
+        }
+    }
+
     fn run_while(
         &self,
         views: [Option<&View<'_>>; 2],

@@ -470,6 +470,11 @@ impl Reduction {
     pub fn run<'a>(&self, array: impl Into<Array<'a>>) -> Result<Answer> {
         self.until.check()?;
         let array = array.into();
+        if let Some(input) = array.on_host()
+            && input.missing() == 0
+        {
+            return self.run_complete(&input.view()?);
+        }
         if self.initial.is_some() {
             return self.run_with_initial(array);
         }
@@ -504,7 +509,20 @@ impl Reduction {
         fpenv::usual(|| self.answer([Some(array), None], Some(marks)))
     }
 
-    /// [`run`](Self::run) with an initial value.
+    /// [`run`](Self::run) of an array in the host's memory.
+    pub(crate) fn run_complete(&self, view: &View<'_>) -> Result<Answer> {
+        let views = [Some(view), None];
+        // Devices take no initial values, and pieces would take one each.
+        let alone = |dtype| {
+            self.until.0.is_none() && self.choose(dtype, Some(bytes_of(views))) == Device::Cpu
+        };
+        if self.initial.is_some() && !alone(view.dtype()) {
+            return self.run_with_initial(view.into());
+        }
+        self.run_views(views)
+    }
+
+    /// [`run`](Self::run) with an initial value, which a state has.
     fn run_with_initial(&self, array: Array<'_>) -> Result<Answer> {
         let (dtype, shape) = array.about()?;
         self.check(dtype, 1)?;
@@ -513,13 +531,6 @@ impl Reduction {
             Some(initial) if !self.ops.is_empty() => initial,
             _ => return question.run(array),
         };
-        if let Some(input) = array.on_host()
-            && input.missing() == 0
-            && self.until.0.is_none()
-            && self.choose(dtype, Some(bytes_of([Some(&input.view()?), None]))) == Device::Cpu
-        {
-            return self.run_views([Some(&input.view()?), None]);
-        }
         let mut partial = question.partial(array, 0)?;
         let len = reduced_len(&shape, &self.axes.resolve(shape.len())?);
         // The one element of the initial value lies in the host's memory.

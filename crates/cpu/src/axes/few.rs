@@ -420,10 +420,9 @@ impl<T: Narrow> Out for Means<'_, T> {
     #[inline(always)]
     fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
         let to = &mut self.to[column..column + high.len()];
-        let inverse = 1.0 / self.len;
         let mut sure = true;
         for i in 0..to.len() {
-            let (mean, right) = T::mean(high[i], low[i], self.len, inverse);
+            let (mean, right) = T::mean(high[i], low[i], self.len);
             to[i] = mean;
             sure &= right;
         }

@@ -71,15 +71,22 @@ impl Intervals {
     }
 }
 
-/// Intervals of the sums of elements, and of those of magnitudes or squares: kept from
-/// call to call, as they are too many to be made anew for a few outputs.
+/// Intervals of the sums of elements, and of those of magnitudes or squares.
 pub(super) struct Pair {
     pub(super) first: Intervals,
     pub(super) second: Intervals,
 }
 
-impl Pair {
-    pub(super) const NONE: Pair = Pair { first: Intervals::NONE, second: Intervals::NONE };
+/// A pair that is kept from call to call, as it is too large to be made anew for a few outputs; made
+/// when it is needed.
+#[derive(Default)]
+pub(super) struct Scratch(Option<Box<Pair>>);
+
+impl Scratch {
+    pub(super) fn pair(&mut self) -> &mut Pair {
+        const NONE: Pair = Pair { first: Intervals::NONE, second: Intervals::NONE };
+        self.0.get_or_insert_with(|| Box::new(NONE))
+    }
 }
 
 /// Who is asked for answers, and where those go that are missing.
@@ -88,7 +95,7 @@ pub(super) struct Request<'a> {
     /// The place of the first output.
     pub(super) place: usize,
     pub(super) lengths: Lengths<'a>,
-    pub(super) pair: &'a mut Pair,
+    pub(super) scratch: &'a mut Scratch,
     /// The places of outputs without an answer.
     pub(super) missing: &'a mut Vec<usize>,
 }
@@ -101,7 +108,8 @@ impl Request<'_> {
         to: &mut [f64],
         sums: impl Fn(usize) -> [Interval; 2],
     ) {
-        let Request { isa, mut place, lengths, pair, missing } = self;
+        let Request { isa, mut place, lengths, scratch, missing } = self;
+        let pair = scratch.pair();
         let mut first = 0;
         let mut lens = [0.0; TOGETHER];
         for to in to.chunks_mut(TOGETHER) {
@@ -166,21 +174,11 @@ const VARIANCE: u8 = 4;
 const DEVIATION: u8 = 5;
 
 impl<T: Narrow> Finish<'_, T> {
-    /// The number that is made of the sums of output `i`, and whether that could be had.
+    /// The number that is made of the sums of output `i`, and whether that could be had; without a
+    /// branch, so that outputs are answered by vectors.
     #[inline(always)]
     fn number<const ASKED: u8>(&self, i: usize, ddof: u64) -> (Interval, bool) {
         let (sum, second) = (self.pair.first.get(i), self.pair.second.get(i));
-        let special = match ASKED {
-            // Of nothing.
-            MEAN if self.lens[i] == 0.0 => Some(f64::NAN),
-            SUM | MEAN => sum.special(),
-            SECOND | ROOT => second.special(),
-            // Of elements that are not all finite.
-            _ => sum.special().map(|_| f64::NAN),
-        };
-        if let Some(special) = special {
-            return (Interval::of_special(special), true);
-        }
         let known = match self.least {
             Some(least) => second.is_above(least) | second.is_zero(),
             None => true,
@@ -192,20 +190,25 @@ impl<T: Narrow> Finish<'_, T> {
             ROOT => second.root(),
             _ => {
                 let (variance, sure) = Interval::variance(sum, second, self.lens[i], ddof);
-                if variance.special().is_some() {
-                    return (variance, sure);
-                }
                 let (found, real) =
                     if ASKED == DEVIATION { variance.root() } else { (variance, true) };
-                (found, sure & real)
+                let special = variance.is_special();
+                (found.or(variance, special), sure & (real | special))
             }
         };
-        if self.exponent == 0 {
-            return (number, known & there);
-        }
-        let times = if matches!(ASKED, ROOT | DEVIATION) { 1 } else { 2 };
-        let (number, whole) = number.times_power(-times * self.exponent);
-        (number, known & there & whole)
+        let (special, is_special) = match ASKED {
+            // The mean of nothing.
+            MEAN => {
+                let none = self.lens[i] == 0.0;
+                (if none { f64::NAN } else { sum.high }, none | sum.is_special())
+            }
+            SUM => (sum.high, sum.is_special()),
+            SECOND | ROOT => (second.high, second.is_special()),
+            // Of elements that are not all finite.
+            _ => (f64::NAN, sum.is_special()),
+        };
+        let number = number.or(Interval::of_special(special), is_special);
+        (number, is_special | (known & there))
     }
 
     /// Rounds these numbers.
@@ -219,8 +222,17 @@ impl<T: Narrow> Finish<'_, T> {
             _ => {
                 for i in 0..count {
                     let (number, there) = self.number::<ASKED>(i, ddof);
-                    let off = if there { number.off } else { f64::INFINITY };
-                    numbers.set(i, Interval { off, ..number });
+                    numbers.set(i, number.only_if(there));
+                }
+                if self.exponent != 0 {
+                    let times = if matches!(ASKED, ROOT | DEVIATION) { 1 } else { 2 };
+                    for i in 0..count {
+                        let number = numbers.get(i);
+                        if !number.is_special() {
+                            let (number, whole) = number.times_power(-times * self.exponent);
+                            numbers.set(i, number.only_if(whole));
+                        }
+                    }
                 }
                 &numbers
             }

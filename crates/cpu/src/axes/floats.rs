@@ -9,7 +9,7 @@ use super::few::{
     self, DIFFERENCE, DIFFERENCES, ELEMENT, Few, FewSums, Halves, MAGNITUDE, Means, PRODUCT, Rough,
     Scaled, Single, Variances, Zeros,
 };
-use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
+use super::finish::{Asked, Finish, Intervals, Pair, Scratch, TOGETHER};
 use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::measures::{Frame, LEAST_SQUARES, LOST, Measure, SUM};
@@ -170,7 +170,7 @@ struct FloatCells<O: Operands, M, const P: usize> {
     parts: [Vec<f64>; P],
     /// The elements that are origins, of measures that have some.
     firsts: Vec<O::Item>,
-    pair: Pair,
+    scratch: Scratch,
 }
 
 impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
@@ -181,7 +181,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
             own: fold.asked,
             parts,
             firsts: Vec::new(),
-            pair: Pair::NONE,
+            scratch: Scratch::default(),
         };
         cells.clear(outputs);
         cells
@@ -270,7 +270,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         let lost = if losing && O::PAIRED || exponent != 0 { LOST } else { 0.0 };
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
             let parts = some_of(&mut self.parts, place..place + to.len()).map(|part| &*part);
-            let Pair { first, second } = &mut self.pair;
+            let Pair { first, second } = self.scratch.pair();
             let first = asked.first().then_some(first);
             let second = asked.second().then_some(second);
             let measure = PhantomData;
@@ -280,7 +280,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
                 isa,
                 Bounds::<O, M, P> { parts, lens, exact, lost, nans, first, second, measure },
             );
-            let pair = &self.pair;
+            let pair = &*self.scratch.pair();
             let finish = Finish { asked, lens, pair, least, exponent, place, to, missing };
             dispatch_accumulators(isa, finish);
         }
@@ -520,12 +520,8 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, O, M,
             }
         }
         if let Some(to) = second {
-            // Without a frame what is tiny has squares of 0.
-            let double = <O::Item as Element>::DTYPE == DType::F64;
-            let loses = M::PRODUCTS && double && !O::PAIRED && !M::FRAMED;
             for i in 0..count {
                 let found = M::second(output(&columns, i), lens[i]);
-                let found = if loses && found.is_zero() { Interval::UNKNOWN } else { found };
                 let sure = (lens[i] <= exact) & found.high.is_finite();
                 let off = if sure { 0.0 } else { found.off };
                 let special = special::<O, M, P>(output(&columns, i), found);

@@ -1,7 +1,7 @@
 //! Accumulators of plain words, in loops that compilers turn into vectors.
 
 use super::few::{self, rows_of};
-use super::finish::{Pair, Request};
+use super::finish::{Request, Scratch};
 use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use crate::isa::Isa;
@@ -160,14 +160,14 @@ struct LanedCells<L: Lanes> {
     a: Vec<L::A>,
     b: Vec<L::B>,
     c: Vec<L::C>,
-    pair: Pair,
+    scratch: Scratch,
 }
 
 impl<L: Lanes> LanedCells<L> {
     fn new(fold: Laned<L>, outputs: usize) -> Self {
         let (a, b, c) = L::START;
         let (a, b, c) = (vec![a; outputs], vec![b; outputs], vec![c; outputs]);
-        LanedCells { fold, a, b, c, pair: Pair::NONE }
+        LanedCells { fold, a, b, c, scratch: Scratch::default() }
     }
 }
 
@@ -193,8 +193,8 @@ impl<L: Lanes> Accumulators for LanedCells<L> {
         let to: &mut [L::Out] = bytemuck::cast_slice_mut(to);
         let some = place..place + to.len();
         let words = Words { a: &self.a[some.clone()], b: &self.b[some.clone()], c: &self.c[some] };
-        let (isa, pair) = (self.fold.isa, &mut self.pair);
-        self.fold.lanes.answer(words, to, Request { isa, place, lengths, pair, missing });
+        let (isa, scratch) = (self.fold.isa, &mut self.scratch);
+        self.fold.lanes.answer(words, to, Request { isa, place, lengths, scratch, missing });
     }
 }
 

@@ -20,8 +20,12 @@ use warpfold_core::element::{bf16, f16};
 const PART: usize = 4096;
 /// The most columns of a part whose outputs are columns: so many rows share a call.
 const COLUMNS: usize = 512;
-/// So many elements that are left out the shortest words count.
-const COUNTED: usize = i8::MAX as usize;
+/// So many elements that are left out a word counts, in whole vectors.
+const fn most_counted<W>() -> usize {
+    if size_of::<W>() == 1 { 64 } else { PART }
+}
+/// Rows of a part whose outputs are columns, at most.
+const COUNTED: usize = most_counted::<u8>();
 
 /// What is done to elements before they are taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -282,7 +286,7 @@ struct Fill<'a, W> {
     /// Of each output.
     neutral: &'a [W],
     to: &'a mut [W],
-    /// Zeros, for outputs that are columns: of at most [`COUNTED`] elements each.
+    /// Zeros, for outputs that are columns, of at most as many elements as a word counts.
     counted: &'a mut [W],
     /// How many are left out of each output.
     out: &'a mut [u64],
@@ -310,7 +314,8 @@ impl<W: Word> Kernel for Fill<'_, W> {
             match form {
                 Form::Rows => {
                     let (with, mut all) = (neutral[row], 0);
-                    for (to, items) in to.chunks_mut(COUNTED).zip(items.chunks(COUNTED)) {
+                    let most = const { most_counted::<W>() };
+                    for (to, items) in to.chunks_mut(most).zip(items.chunks(most)) {
                         let mut count = W::of(0);
                         for (to, &x) in to.iter_mut().zip(items) {
                             count = count.counted(*to);

@@ -8,7 +8,7 @@
 //! does. Outputs whose magnitudes are too far apart are left to others.
 
 use super::few::{self, Few};
-use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
+use super::finish::{Asked, Finish, Intervals, Scratch, TOGETHER};
 use super::floats::{Alone, few_sums};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
@@ -80,13 +80,13 @@ struct RangedCells<const MAGNITUDES: bool> {
     /// The bits of the least magnitude that is not 0, less one, and of the largest.
     least: Vec<u32>,
     most: Vec<u32>,
-    pair: Pair,
+    scratch: Scratch,
 }
 
 impl<const MAGNITUDES: bool> RangedCells<MAGNITUDES> {
     fn new(fold: Ranged<MAGNITUDES>, outputs: usize) -> Self {
         let (least, most) = (vec![u32::MAX; outputs], vec![0; outputs]);
-        RangedCells { fold, sums: vec![0.0; outputs], least, most, pair: Pair::NONE }
+        RangedCells { fold, sums: vec![0.0; outputs], least, most, scratch: Scratch::default() }
     }
 
     /// The accumulators of `count` outputs from `place` on.
@@ -121,7 +121,7 @@ impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
         let Ranged { isa, asked, nans } = self.fold;
         let mut lens = [0.0; TOGETHER];
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
-            let pair = &mut self.pair;
+            let pair = self.scratch.pair();
             let into = if asked.first() { &mut pair.first } else { &mut pair.second };
             let some = place..place + to.len();
             let mut rooms = [few::room(lengths.at(place)); TOGETHER];

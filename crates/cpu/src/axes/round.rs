@@ -35,6 +35,9 @@ impl Interval {
         Interval { high: s, low: e, off: terms * magnitudes * UNIT }
     }
 
+    /// Zero.
+    pub(super) const ZERO: Interval = Interval { high: 0.0, low: 0.0, off: 0.0 };
+
     /// Nothing is known of the number.
     pub(super) const UNKNOWN: Interval = Interval { high: 0.0, low: 0.0, off: f64::INFINITY };
 
@@ -44,10 +47,22 @@ impl Interval {
         Interval { high: number, low: 0.0, off: 0.0 }
     }
 
-    /// The number, if it is infinite or NaN and certainly so.
+    /// Whether the number is infinite or NaN, and certainly so.
     #[inline(always)]
-    pub(super) fn special(self) -> Option<f64> {
-        (self.off == 0.0 && !self.high.is_finite()).then_some(self.high)
+    pub(super) fn is_special(self) -> bool {
+        (self.off == 0.0) & !(self.high.abs() < f64::INFINITY)
+    }
+
+    /// Another number in its place, if that is to be: compilers make vectors of such choices, and
+    /// not of branches.
+    #[inline(always)]
+    pub(super) fn or(self, other: Interval, takes_other: bool) -> Interval {
+        let choose = |own: f64, other: f64| if takes_other { other } else { own };
+        Interval {
+            high: choose(self.high, other.high),
+            low: choose(self.low, other.low),
+            off: choose(self.off, other.off),
+        }
     }
 
     /// The number, or nothing of it.
@@ -91,7 +106,7 @@ impl Interval {
         // What is rounded to zero is below a quarter of the least subnormal number.
         let most = (high.abs() + low.abs() + off) * 4.0;
         if exponent < 0 && times(most) == 0.0 {
-            return (Interval { high: 0.0, low: 0.0, off: 0.0 }, high >= 0.0);
+            return (Interval::ZERO, high >= 0.0);
         }
         (found, self.is_zero() | ((found.high.abs() > LEAST) & found.high.is_finite()))
     }
@@ -177,12 +192,8 @@ impl Interval {
         // Of the series of the root the next term is at most `low^2 / high`.
         let rest = if low == 0.0 { 0.0 } else { low * low / high + low.abs() * (4.0 * UNIT) };
         let off = rest + off / high;
-        let found = Interval {
-            high: if zero { 0.0 } else { high },
-            low: if zero { 0.0 } else { low },
-            off: if zero { 0.0 } else { off },
-        };
-        (found, zero | certain)
+        let found = Interval { high, low, off };
+        (found.or(Interval::ZERO, zero), zero | certain)
     }
 
     /// `(n squares - sum^2) / (n (n - ddof))` for an integer `n`, and whether that could be had.
@@ -196,14 +207,8 @@ impl Interval {
         // Exact where it is positive: `n` is an integer below 2^26 then.
         let rest = n - ddof as f64;
         let finite = sum.high.abs() + sum.off < f64::INFINITY;
-        if rest <= 0.0 {
-            return (Interval::of_special(f64::NAN), finite);
-        }
-        if n == 1.0 && rest == 1.0 {
-            // Of one number, whatever is lost of its square.
-            let none = Interval { high: 0.0, low: 0.0, off: 0.0 };
-            return (none, finite);
-        }
+        // Of one number it is 0, whatever is lost of its square.
+        let (none, one) = (rest <= 0.0, (n == 1.0) & (rest == 1.0));
         let countable = (rest > 0.0) & (n < 67_108_864.0);
         let (sum, squares, divisor) = (sum.normal(), squares.normal(), n * rest);
         // Neither product overflows or loses what is below f64's last place.
@@ -229,16 +234,18 @@ impl Interval {
         let zero = (numerator.high == 0.0) & (numerator.low == 0.0) & (numerator.off == 0.0);
         // Of an exact 0 the quotient is that.
         let (found, whole) = numerator.quotient(divisor);
-        (found, usual & (zero | (numerator.is_above(0.0) & whole)))
+        let sure = usual & (zero | (numerator.is_above(0.0) & whole));
+        let found = found.or(Interval::of_special(f64::NAN), none).or(Interval::ZERO, one);
+        (found, if none | one { finite } else { sure })
     }
 
     /// What an end rounds to, and whether the number does.
     #[inline(always)]
     pub(super) fn nearest<T: Narrow>(self) -> (T, bool) {
         let Interval { high, low, off } = self;
-        if let Some(special) = self.special() {
+        if self.is_special() {
             let nan = T::from_bits(T::NAN_BITS);
-            return (if special.is_nan() { nan } else { T::at_once(special) }, true);
+            return (if high.is_nan() { nan } else { T::at_once(high) }, true);
         }
         // Adding `off` to `low` rounds, but for an `off` of 0.
         let off = if off == 0.0 { 0.0 } else { off + low.abs() * UNIT };
@@ -278,10 +285,10 @@ pub(super) trait Narrow: Element + FloatFormat {
         let _ = scale;
         (Self::narrow(high, low), false)
     }
-    /// The same divided by an integer below 2^26, whose rounded inverse is known.
+    /// The same divided by an integer below 2^26.
     #[inline(always)]
-    fn mean(high: f64, low: f64, n: f64, inverse: f64) -> (Self, bool) {
-        let _ = (n, inverse);
+    fn mean(high: f64, low: f64, n: f64) -> (Self, bool) {
+        let _ = n;
         (Self::narrow(high, low), false)
     }
     /// Rounds numbers, by loops that compilers turn into vectors where a type has them:
@@ -314,14 +321,17 @@ impl Narrow for f64 {
         (sum * scale, exact)
     }
 
-    /// A quotient that is off by a unit or two has a remainder that f64 holds, and this and
-    /// the second number say how far it is off.
+    /// A rounded quotient has a remainder that f64 holds, and this and the second number say how
+    /// far it is off.
     #[inline(always)]
-    fn mean(high: f64, low: f64, n: f64, inverse: f64) -> (f64, bool) {
-        let quotient = (high + 0.0) * inverse;
-        let rest = ((-quotient).mul_add(n, high) + low) * inverse;
-        // Two operations made it, and the inverse is rounded.
-        let off = rest.abs() * (4.0 * UNIT);
+    fn mean(high: f64, low: f64, n: f64) -> (f64, bool) {
+        let quotient = (high + 0.0) / n;
+        let [remainder, lost] = two_sum((-quotient).mul_add(n, high), low);
+        let rest = remainder / n;
+        // Exact where the mean lies in the middle between two numbers: see `quotient`. Otherwise
+        // two operations made the rest.
+        let exact = (lost == 0.0) & ((-rest).mul_add(n, remainder) == 0.0);
+        let off = if exact { 0.0 } else { rest.abs() * (4.0 * UNIT) };
         let (least, most) = (quotient + (rest - off), quotient + (rest + off));
         let usual = (quotient.abs() > LEAST) | ((high == 0.0) & (low == 0.0));
         (least, usual & (least.to_bits() == most.to_bits()))
@@ -371,8 +381,8 @@ impl Narrow for f32 {
     /// Rounding a rounded quotient differs from rounding it once if the first leads to the
     /// middle between two f32: what is two units to either side rounds differently then.
     #[inline(always)]
-    fn mean(high: f64, _: f64, n: f64, inverse: f64) -> (f32, bool) {
-        let quotient = (high + 0.0) * inverse;
+    fn mean(high: f64, _: f64, n: f64) -> (f32, bool) {
+        let quotient = (high + 0.0) / n;
         let exact = ((-quotient).mul_add(n, high) == 0.0) | (quotient.abs() >= f64::INFINITY);
         let off = if exact { 0.0 } else { quotient.abs() * (2.0 * UNIT) };
         let [least, most] = [quotient - off, quotient + off].map(f32::at_once);

@@ -48,9 +48,9 @@ pub(super) struct Run<'a> {
     threads: Threads,
     /// Whether answers depend on the order of elements.
     pub(super) ordered: bool,
-    /// The bytes of an element that takes part in each output, as accumulators take it in, and how
-    /// many there are; others are behind them.
-    pub(super) initial: Option<([u8; 8], usize)>,
+    /// A word of copies of an element that takes part in each output, as accumulators take it in,
+    /// and how many bytes it has.
+    pub(super) initial: Option<(u64, usize)>,
     elements: PhantomData<&'a [u8]>,
 }
 
@@ -242,12 +242,22 @@ struct Team<'a> {
     /// The stage that blocks begin with, and how many will.
     start: usize,
     calm: usize,
+    /// How the next block is answered, until it is.
+    turn: Option<Turn>,
+}
+
+/// How a team answers a block.
+struct Turn {
+    /// Who knows the answers, if another team does, and which part they are.
+    known: Option<(usize, Part)>,
+    /// What is done to elements before they are taken in.
+    how: Option<Preparation>,
 }
 
 impl<'a> Team<'a> {
     fn new(asked: &'a Asked<'a>, outputs: usize) -> Team<'a> {
         let cells = asked.stages.iter().map(|_| None).collect();
-        Team { asked, outputs, cells, start: 0, calm: 0 }
+        Team { asked, outputs, cells, start: 0, calm: 0, turn: None }
     }
 
     /// The accumulators of a stage.
@@ -301,9 +311,11 @@ impl Run<'_> {
 
     /// The same walk with an element, by its bits, that takes part in each output.
     pub(super) fn with_initial(self, bits: u64, dtype: DType) -> Self {
-        let mut initial = [0; 8];
-        Numbers::set_bits(&mut initial[..dtype.size()], dtype, 0, bits);
-        Run { initial: Some((initial, dtype.size())), ..self }
+        let (mut initial, size) = ([0; 8], dtype.size());
+        for i in 0..8 / size {
+            Numbers::set_bits(&mut initial, dtype, i, bits);
+        }
+        Run { initial: Some((u64::from_ne_bytes(initial), size)), ..self }
     }
 
     /// Writes the answers of all outputs, of each operation to its numbers.
@@ -350,7 +362,7 @@ impl Run<'_> {
             let most = if threads == 1 { 1 } else { blocks };
             let done = self.threads.run(most, || {
                 let (mut hands, mut failed) = (Hands::default(), None);
-                let cells = strips.map_or(strip, Strips::cells);
+                let cells = strips.map_or(strip, |strips| strips.cells(outputs));
                 let mut teams: Vec<Team<'_>> = asked.iter().map(|a| Team::new(a, cells)).collect();
                 // Answers in the order of memory.
                 let len = if turned.is_some() { block.min(outputs) } else { 0 };
@@ -367,10 +379,10 @@ impl Run<'_> {
                         let end = strips.map_or(from + strip, |strips| strips.end(from));
                         let outputs = from..piece.end.min(end);
                         from = outputs.end;
-                        let goals = to.iter().map(|answers| Goal { answers, places, start });
+                        let goal = |team: usize| Goal { answers: &to[team], places, start };
                         // SAFETY: each block is taken once.
                         let written =
-                            unsafe { self.block(&mut teams, strips, outputs, &mut hands, goals) };
+                            unsafe { self.block(&mut teams, strips, outputs, &mut hands, goal) };
                         failed = earlier(failed, written);
                     }
                     if let Some(turned) = &turned {
@@ -458,52 +470,53 @@ impl Run<'_> {
         strips: Option<&Strips>,
         outputs: Range<usize>,
         hands: &mut Hands,
-        goals: impl Iterator<Item = Goal<'g>>,
+        goal: impl Fn(usize) -> Goal<'g>,
     ) -> Option<Failed> {
         let tables = strips.map(|strips| self.strip_tables(strips, outputs.clone(), hands));
-        let known: Vec<Option<(usize, Part)>> = match tables {
-            Some(_) => vec![None; teams.len()],
-            None => (0..teams.len()).map(|team| Team::known(teams, team)).collect(),
-        };
-        let goals: Vec<Goal<'_>> = goals.collect();
+        let in_tables = tables.is_some();
+        for team in 0..teams.len() {
+            // Followers begin as their leaders do.
+            let known = if in_tables { None } else { Team::known(teams, team) };
+            let how = teams[known.map_or(team, |(leader, _)| leader)].preparation();
+            teams[team].turn = Some(Turn { known, how });
+        }
         let mut failed = None;
-        // Those that take in elements alike do so together. Followers begin as their leaders do.
-        let mut begun = vec![false; teams.len()];
-        while let Some(first) = begun.iter().position(|begun| !begun) {
-            let lead = |team: usize| known[team].map_or(team, |(other, _)| other);
-            let how = teams[lead(first)].preparation();
-            let alike = |team: usize, teams: &[Team<'_>]| teams[lead(team)].preparation() == how;
-            let group: Vec<usize> =
-                (first..teams.len()).filter(|&team| !begun[team] && alike(team, teams)).collect();
-            let in_tables = tables.is_some();
+        // Those that take in elements alike do so together.
+        while let Some(how) = teams.iter().find_map(|team| team.turn.as_ref().map(|turn| turn.how)) {
+            let now = |team: &Team<'_>, follows: bool| {
+                let turn = team.turn.as_ref();
+                turn.is_some_and(|turn| turn.how == how && turn.known.is_some() == follows)
+            };
             if !in_tables {
-                let own = teams.iter_mut().enumerate();
-                let own = own.filter(|(team, _)| group.contains(team) && known[*team].is_none());
-                let mut cells: Vec<&mut dyn Cells> = own.map(|(_, team)| team.first()).collect();
+                let own = teams.iter_mut().filter(|team| now(team, false));
+                let mut cells: Vec<&mut dyn Cells> = own.map(Team::first).collect();
                 self.take_all(&mut cells, outputs.clone(), how, hands);
             }
             // Those who know more than their own answers come last: they are asked for others before.
-            let (others, own): (Vec<usize>, Vec<usize>) =
-                group.into_iter().partition(|&team| known[team].is_some());
-            for place in others.into_iter().chain(own) {
-                begun[place] = true;
-                let tables = tables.as_ref().filter(|_| how.is_none());
-                let (team, from) = match (known[place], tables) {
-                    (Some((other, part)), _) => {
-                        let Ok([team, other]) = teams.get_disjoint_mut([place, other]) else {
-                            continue;
-                        };
-                        (team, From::Other(other.first(), part))
+            for follows in [true, false] {
+                for place in 0..teams.len() {
+                    if !now(&teams[place], follows) {
+                        continue;
                     }
-                    (None, Some(tables)) => (&mut teams[place], From::Tables(tables)),
-                    // Elements in tables are as they are.
-                    (None, None) if in_tables => (&mut teams[place], From::Nothing),
-                    (None, None) => (&mut teams[place], From::Own),
-                };
-                let outputs = outputs.clone();
-                // SAFETY: passed on from the caller.
-                let written = unsafe { self.write(team, from, outputs, hands, goals[place]) };
-                failed = earlier(failed, written.err());
+                    let known = teams[place].turn.take().and_then(|turn| turn.known);
+                    let tables = tables.as_ref().filter(|_| how.is_none());
+                    let (team, from) = match (known, tables) {
+                        (Some((other, part)), _) => {
+                            let Ok([team, other]) = teams.get_disjoint_mut([place, other]) else {
+                                continue;
+                            };
+                            (team, From::Other(other.first(), part))
+                        }
+                        (None, Some(tables)) => (&mut teams[place], From::Tables(tables)),
+                        // Elements in tables are as they are.
+                        (None, None) if in_tables => (&mut teams[place], From::Nothing),
+                        (None, None) => (&mut teams[place], From::Own),
+                    };
+                    let (outputs, goal) = (outputs.clone(), goal(place));
+                    // SAFETY: passed on from the caller.
+                    let written = unsafe { self.write(team, from, outputs, hands, goal) };
+                    failed = earlier(failed, written.err());
+                }
             }
         }
         failed
@@ -597,16 +610,19 @@ impl Run<'_> {
     }
 
     /// A row that has the initial value, if there is one, for each of some outputs: in the buffer,
-    /// until that is written to again.
+    /// until that grows.
     pub(super) fn initial_row<'t>(
         &self,
         outputs: usize,
         buffer: &mut Vec<u64>,
     ) -> Option<Table<'t, ()>> {
-        let &(ref initial, size) = self.initial.as_ref()?;
-        let bytes = room(buffer, outputs * size);
-        bytes.chunks_exact_mut(size).for_each(|to| to.copy_from_slice(&initial[..size]));
-        Some(Table::of_any(bytes.as_ptr().cast(), 0, 1, outputs))
+        let &(word, size) = self.initial.as_ref()?;
+        // Nothing else is written there.
+        let words = (outputs * size).div_ceil(8);
+        if buffer.len() < words {
+            buffer.resize(words, word);
+        }
+        Some(Table::of_any(buffer.as_ptr().cast(), 0, 1, outputs))
     }
 
     /// Lets accumulators take in the elements of some outputs, or of a part of a

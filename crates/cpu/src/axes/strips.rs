@@ -44,9 +44,9 @@ pub(super) struct Strips {
 }
 
 impl Strips {
-    /// Accumulators that are enough.
-    pub(super) fn cells(&self) -> usize {
-        CELLS.min(self.len)
+    /// Accumulators that are enough for so many outputs.
+    pub(super) fn cells(&self, outputs: usize) -> usize {
+        CELLS.min(self.len).min(outputs)
     }
 
     /// Where the strip ends that begins with this output.
