@@ -55,7 +55,8 @@ impl Double {
 
     /// An f64.
     #[inline(always)]
-    pub(super) const fn new(hi: f64) -> Double {
+    #[must_use]
+    pub const fn new(hi: f64) -> Double {
         Double { hi, lo: 0.0 }
     }
 
@@ -76,7 +77,8 @@ impl Double {
 
     /// The sum; relative error at most `3 u^2 + 13 u^3`.
     #[inline(always)]
-    pub(super) fn plus(self, b: Double) -> Double {
+    #[must_use]
+    pub fn plus(self, b: Double) -> Double {
         let s = two_sum(self.hi, b.hi);
         let t = two_sum(self.lo, b.lo);
         let v = fast_two_sum(s.hi, s.lo + t.hi);
@@ -130,7 +132,8 @@ impl Double {
     /// With `|y| < 0.42` at the end that is `1.6 * 0.42 * 2^-98.5 +
     /// 0.42 * 2^-98.5 + 2^-97` relative to `e^self`.
     #[inline(always)]
-    pub(super) fn exp(self) -> Double {
+    #[must_use]
+    pub fn exp(self) -> Double {
         const C5: Double = Double { hi: 1.0 / 120.0, lo: 1.156_482_317_317_871_4e-19 };
         const C4: Double = Double { hi: 1.0 / 24.0, lo: 2.312_964_634_635_742_7e-18 };
         const C3: Double = Double { hi: 1.0 / 6.0, lo: 9.251_858_538_542_97e-18 };
@@ -171,7 +174,8 @@ impl Double {
     /// An f64 `y` good to 2^-40 is corrected by `ln(1 + z)` with
     /// `1 + z = self e^-y`, whose error is that of the exponential:
     /// `z - z^2 / 2` leaves out `z^3 / 3 < 2^-121`.
-    pub(super) fn ln(self) -> Double {
+    #[must_use]
+    pub fn ln(self) -> Double {
         let bits = self.hi.to_bits();
         let fraction = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);
         let exponent = (bits >> 52) as f64 - 1023.0;

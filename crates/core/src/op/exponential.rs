@@ -61,9 +61,15 @@ pub(super) fn parts(x: f64) -> (f64, f64) {
     let p = p.mul_add(r, 0.5);
     let p = p.mul_add(r, FIRST);
     let p = p.mul_add(r, 1.0);
-    let n = shifted.to_bits();
-    let power = POWERS[(n % STEPS) as usize].wrapping_add(n << (52 - STEP_BITS));
-    (f64::from_bits(power), p)
+    (power(shifted.to_bits()), p)
+}
+
+/// `2^(n / 64)`, rounded to nearest, for an integer `n` as wide as a word whose power is a normal
+/// number.
+#[inline(always)]
+#[must_use]
+pub fn power(n: u64) -> f64 {
+    f64::from_bits(POWERS[(n % STEPS) as usize].wrapping_add(n << (52 - STEP_BITS)))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::counts::{Counted, Found};
 use super::direct::{Direct, Factor};
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
 use super::factors::{Factors, SIGNED, TRUTH, UNSIGNED};
+use super::exponentials::Exponentials;
 use super::few;
 use super::finish::Asked;
 use super::floats::{Alone, Floats, Operands, Paired};
@@ -152,6 +153,11 @@ impl<U: Use> Choice<'_, U> {
             Op::ArgMin | Op::ArgMax => Some(self.positions()),
             Op::Min | Op::Max => Some(self.extremes()),
             Op::NormInf if dtype.is_float() => Some(self.extremes()),
+            Op::LogSumExp => match dtype.known() {
+                Known::F32 => self.log_sums::<f32>(),
+                Known::F64 => self.log_sums::<f64>(),
+                _ => None,
+            },
             Op::Prod if nans => match dtype.known() {
                 Known::F32 => self.direct_products::<f32>(),
                 Known::F64 => self.direct_products::<f64>(),
@@ -239,7 +245,7 @@ impl<U: Use> Choice<'_, U> {
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
                 let shifted = self.measured::<Alone<f64>, _, 10>(asked, Shifted)?;
-                let chosen = Chosen::new(self.of, self.measured::<Alone<f64>, _, 6>(asked, Both)?);
+                let chosen = Chosen::new(self.of, self.measured::<Alone<f64>, _, 7>(asked, Both)?);
                 let others = SCALES.map(|exponent| shifted.scaled(exponent));
                 Some(others.into_iter().fold(chosen, |chosen, fold| chosen.then(self.of, fold)))
             }
@@ -266,6 +272,11 @@ impl<U: Use> Choice<'_, U> {
         measure: M,
     ) -> Option<Floats<O, M, P>> {
         fpenv::is_usual().then(|| Floats::new(self.isa, asked, self.nans(), measure))
+    }
+
+    fn log_sums<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
+        let fold = self.measured::<Alone<T>, _, 4>(Asked::LogSum, Exponentials)?;
+        Some(Chosen::new(self.of, fold))
     }
 
     fn sums<O: Operands, M: Measure<P>, N: Measure<Q>, const P: usize, const Q: usize>(

@@ -5,8 +5,8 @@
 //! `n` factors it is within a bound of the true product, and so is what is multiplied here,
 //! by one operation an element, or three. Where all numbers as near as both bounds say round
 //! to the same one, that is the answer. Otherwise it is left to the logarithms: numbers too
-//! near the middle between two and subnormal products. Zeros, infinities and NaNs are flags beside
-//! the products, and certain.
+//! near the middle between two. Zeros, infinities and NaNs are flags beside the products, and
+//! certain.
 //!
 //! # The bounds
 //!
@@ -116,15 +116,17 @@ impl Factor for f64 {
         let low = low - (sum - high);
         let off = sum.abs() * share;
         let (one, other) = (sum + (low - off), sum + (low + off));
-        // Subnormal ones would be rounded twice, and what is just below 1 doubles its
-        // exponent's share.
-        let usual = (-1020..=1022).contains(&exponent);
-        let far = !(-1100..=1026).contains(&exponent);
+        // Subnormal products are rounded twice: the ends are taken apart by what the first rounding
+        // may be off by. What is just below 1 doubles its exponent's share.
+        let apart = if exponent < -1020 { f64::EPSILON } else { 0.0 };
+        let (one, other) = (one - one.abs() * apart, other + other.abs() * apart);
+        let near = (1023..=1026).contains(&exponent);
         // In two steps: far outside of the range it is zero or infinite.
         let exponent = exponent.clamp(-2000, 2000);
         let half = exponent >> 1;
-        let product = one * power(half) * power(exponent - half);
-        (product, (usual & (one.to_bits() == other.to_bits())) | far)
+        let scaled = |x: f64| x * power(half) * power(exponent - half);
+        let (one, other) = (scaled(one), scaled(other));
+        (one, !near & (one.to_bits() == other.to_bits()))
     }
 
     #[inline(always)]
@@ -181,8 +183,6 @@ struct Abreast<const N: usize> {
     endless: [u64; N],
     /// That one, or a product of some, was NaN.
     nan: [u64; N],
-    /// That one was a subnormal f64.
-    odd: [u64; N],
 }
 
 impl<const N: usize> Abreast<N> {
@@ -194,7 +194,6 @@ impl<const N: usize> Abreast<N> {
         zero: [0; N],
         endless: [0; N],
         nan: [0; N],
-        odd: [0; N],
     };
 
     /// Multiplies settled lanes by rows of factors, at most [`Factor::ROOM`], and settles them.
@@ -226,7 +225,9 @@ impl<const N: usize> Abreast<N> {
         }
         // A copy, as what a call may change does not stay in registers.
         let mut products = *self;
-        take_apart(&mut products, &factors[..rows.min(MOST_ROWS)]);
+        let rows = &factors[..rows.min(MOST_ROWS)];
+        // SAFETY: passed on from the caller.
+        unsafe { S::call(Apart { products: &mut products, rows }) };
         *self = products;
         self.settle::<T>();
     }
@@ -274,7 +275,6 @@ impl<const N: usize> Abreast<N> {
             zero: [self.zero[i]],
             endless: [self.endless[i]],
             nan: [self.nan[i]],
-            odd: [self.odd[i]],
         }
     }
 
@@ -286,7 +286,6 @@ impl<const N: usize> Abreast<N> {
         self.zero[i] = one.zero[0];
         self.endless[i] = one.endless[0];
         self.nan[i] = one.nan[0];
-        self.odd[i] = one.odd[0];
     }
 
     /// What they are rounded to; the second number is not 0 where that is not certain.
@@ -303,7 +302,7 @@ impl<const N: usize> Abreast<N> {
             let product = if endless { T::special(f64::INFINITY, high) } else { product };
             to[i] = if nan { T::special(f64::NAN, high) } else { product };
             let known = zero | endless | nan;
-            doubts[i] = u64::from(!known & (!sure | is(self.odd[i])));
+            doubts[i] = u64::from(!known & !sure);
         }
         doubts
     }
@@ -323,32 +322,46 @@ impl Abreast<1> {
         self.zero[0] |= others.zero[0];
         self.endless[0] |= others.endless[0];
         self.nan[0] |= others.nan[0];
-        self.odd[0] |= others.odd[0];
         self.settle::<T>();
         self
     }
 }
 
 /// Multiplies products by rows of factors of which some are [far](is_far) from 1, by their
-/// significands. Never inlined, and for no instruction set: this is seldom, and large.
-#[inline(never)]
-fn take_apart<const N: usize>(products: &mut Abreast<N>, rows: &[[f64; N]]) {
-    for row in rows {
-        let mut factors = *row;
-        for (i, factor) in factors.iter_mut().enumerate() {
-            let bits = factor.to_bits();
-            let magnitude = bits & !SIGN;
-            // Only zeros leave their place downwards by one, and subnormals by a step.
-            let none = magnitude.wrapping_sub(1);
-            products.zero[i] |= none;
-            products.odd[i] |= magnitude.wrapping_sub(STEP) ^ none;
-            products.endless[i] |= magnitude + STEP;
-            products.nan[i] |= FIELD.wrapping_sub(magnitude);
-            let exponent = (magnitude >> 52).wrapping_sub(1023);
-            products.exponent[i] = products.exponent[i].wrapping_add(exponent);
-            *factor = f64::from_bits(bits & !FIELD | ONE);
+/// significands. In a function of its own: this is seldom, and large.
+struct Apart<'a, const N: usize> {
+    products: &'a mut Abreast<N>,
+    rows: &'a [[f64; N]],
+}
+
+impl<const N: usize> Kernel for Apart<'_, N> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        // 2^54, by which subnormals become normal.
+        const LARGER: f64 = 18_014_398_509_481_984.0;
+        // A copy, as what lies behind a reference does not stay in registers.
+        let mut products = *self.products;
+        for row in self.rows {
+            let mut factors = *row;
+            for (i, factor) in factors.iter_mut().enumerate() {
+                let is_small = factor.to_bits() & !SIGN < STEP;
+                let scaled = if is_small { *factor * LARGER } else { *factor };
+                let less = 1023 + if is_small { 54 } else { 0 };
+                let bits = scaled.to_bits();
+                let magnitude = bits & !SIGN;
+                // Only zeros leave their place downwards by one.
+                products.zero[i] |= magnitude.wrapping_sub(1);
+                products.endless[i] |= magnitude + STEP;
+                products.nan[i] |= FIELD.wrapping_sub(magnitude);
+                let exponent = (magnitude >> 52).wrapping_sub(less);
+                products.exponent[i] = products.exponent[i].wrapping_add(exponent);
+                *factor = f64::from_bits(bits & !FIELD | ONE);
+            }
+            multiply(S::FUSED, &mut products.high, &mut products.low, &factors);
         }
-        multiply(false, &mut products.high, &mut products.low, &factors);
+        *self.products = products;
     }
 }
 
@@ -726,9 +739,14 @@ mod tests {
     fn far_ends_are_zero_or_infinite_and_near_ones_in_doubt() {
         assert_eq!(f64::rounded(1.5, 0.0, 1e6 as i64, 0.0), (f64::INFINITY, true));
         assert_eq!(f64::rounded(-1.5, 0.0, -(1e6 as i64), 0.0), (-0.0, true));
-        for exponent in [-1100, -1075, -1022, -1021, 1023, 1024, 1026] {
+        for exponent in [-1022, -1021, 1023, 1024, 1026] {
             assert!(!f64::rounded(1.5, 0.0, exponent, 0.0).1, "{exponent}");
         }
+        // Subnormal products, and one in the middle between two of them.
+        assert_eq!(f64::rounded(-1.5, 0.0, -1070, 1e-20), (-24.0 * f64::from_bits(1), true));
+        assert_eq!(f64::rounded(1.5, 0.0, -1075, 1e-20), (f64::from_bits(1), true));
+        assert_eq!(f64::rounded(1.5, 0.0, -1100, 1e-20), (0.0, true));
+        assert!(!f64::rounded(1.5, 0.0, -1074, 1e-20).1);
         assert_eq!(f64::rounded(1.5, 0.0, -1020, 0.0), (1.5 * 2f64.powi(-1020), true));
         assert_eq!(f64::rounded(1.5, 0.0, 1022, 0.0), (1.5 * 2f64.powi(1022), true));
         assert_eq!(f32::rounded(-1.5, 0.0, -5000, 1e-9), (-0.0, true));

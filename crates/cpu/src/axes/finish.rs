@@ -1,5 +1,6 @@
 //! From the intervals of sums to the answers of outputs, whatever was summed.
 
+use super::exponentials;
 use super::lengths::Lengths;
 use super::round::{Ends, Interval, Narrow};
 use crate::isa::Isa;
@@ -20,17 +21,19 @@ pub(crate) enum Asked {
         ddof: u64,
         root: bool,
     },
+    /// The logarithm of the first sum, behind an origin.
+    LogSum,
 }
 
 impl Asked {
     /// Whether the sums of the elements are needed.
     pub(super) fn first(self) -> bool {
-        matches!(self, Asked::Sum | Asked::Mean | Asked::Variance { .. })
+        !matches!(self, Asked::Second | Asked::Root)
     }
 
-    /// Whether those of magnitudes or squares are.
+    /// Whether those of magnitudes or squares are, or origins.
     pub(super) fn second(self) -> bool {
-        matches!(self, Asked::Second | Asked::Root | Asked::Variance { .. })
+        !matches!(self, Asked::Sum | Asked::Mean)
     }
 }
 
@@ -160,6 +163,7 @@ impl<T: Narrow> Kernel for Finish<'_, T> {
             Asked::Root => self.find::<ROOT>(0),
             Asked::Variance { ddof, root: false } => self.find::<VARIANCE>(ddof),
             Asked::Variance { ddof, root: true } => self.find::<DEVIATION>(ddof),
+            Asked::LogSum => self.find::<LOG_SUM>(0),
         }
     }
 }
@@ -172,6 +176,7 @@ const MEAN: u8 = 2;
 const ROOT: u8 = 3;
 const VARIANCE: u8 = 4;
 const DEVIATION: u8 = 5;
+const LOG_SUM: u8 = 6;
 
 impl<T: Narrow> Finish<'_, T> {
     /// The number that is made of the sums of output `i`, and whether that could be had; without a
@@ -188,6 +193,7 @@ impl<T: Narrow> Finish<'_, T> {
             SECOND => (second, true),
             MEAN => sum.divided(self.lens[i]),
             ROOT => second.root(),
+            LOG_SUM => (exponentials::logarithm(sum, second.high, size_of::<T>() == 8), true),
             _ => {
                 let (variance, sure) = Interval::variance(sum, second, self.lens[i], ddof);
                 let (found, real) =

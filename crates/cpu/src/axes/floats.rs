@@ -143,6 +143,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
         if elements == 1 && single_magnitude::<O, M, P>(self.asked).is_some() {
             return true;
         }
+        if self.asked == Asked::LogSum {
+            return false;
+        }
         let exact = if short { elements <= few::MOST } else { elements <= few::MOST_F64 };
         O::Item::AT_ONCE && exact && (short || !M::PRODUCTS || elements == 1)
     }
@@ -305,9 +308,11 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
     }
 
     fn neutral(&self, place: usize, to: &mut [u8]) {
-        if const { M::SHIFTED } {
-            let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
-            to.copy_from_slice(&self.firsts[place..][..to.len()]);
+        let items: &mut [O::Item] = bytemuck::cast_slice_mut(to);
+        if let Some(neutral) = M::NEUTRAL {
+            items.fill(O::Item::at_once(neutral));
+        } else if const { M::SHIFTED } {
+            items.copy_from_slice(&self.firsts[place..][..items.len()]);
         } else {
             to.fill(0);
         }
@@ -348,6 +353,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
             Some(true) => dispatch_accumulators(isa, Single::<_, true> { rows, to: out }),
             // Of floats that f64 is rounded to in steps nothing is certain.
             None if const { !O::Item::AT_ONCE } => false,
+            None if asked == Asked::LogSum => false,
             None if const { O::PAIRED } => few_dots(isa, asked, &rows, out),
             None if const { M::PRODUCTS } => few_products(isa, asked, &rows, out),
             None => few_sums(isa, asked, &rows, out),
@@ -389,7 +395,7 @@ fn single_magnitude<O: Operands, M: Measure<P>, const P: usize>(asked: Asked) ->
         Asked::Second => (!M::PRODUCTS).then_some(true),
         // The root of a square.
         Asked::Root => Some(true),
-        Asked::Variance { .. } => None,
+        Asked::Variance { .. } | Asked::LogSum => None,
     }
 }
 
@@ -417,7 +423,7 @@ pub(super) fn few_sums<O: Operands>(
         Asked::Mean => {
             dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out: Means { len, to } })
         }
-        Asked::Root | Asked::Variance { .. } => false,
+        Asked::Root | Asked::Variance { .. } | Asked::LogSum => false,
     }
 }
 
@@ -451,7 +457,7 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: &Few<O>, to: &mut [O:
                 dispatch_accumulators(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
             }
         }
-        Asked::Sum | Asked::Mean | Asked::Variance { .. } => false,
+        Asked::Sum | Asked::Mean | Asked::Variance { .. } | Asked::LogSum => false,
     }
 }
 
@@ -513,7 +519,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, O, M,
             for i in 0..count {
                 let found = M::first(output(&columns, i), lens[i]);
                 let found = Interval { off: found.off + lens[i] * lost, ..found };
-                let sure = (lens[i] <= exact) & found.high.is_finite();
+                let sure = (exact > 0.0) & (lens[i] <= exact) & found.high.is_finite();
                 let off = if sure { 0.0 } else { found.off };
                 let special = special::<O, M, P>(output(&columns, i), found);
                 to.set(i, Interval { off, ..found }.or_special(special, nans));
@@ -522,7 +528,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, O, M,
         if let Some(to) = second {
             for i in 0..count {
                 let found = M::second(output(&columns, i), lens[i]);
-                let sure = (lens[i] <= exact) & found.high.is_finite();
+                let sure = (exact > 0.0) & (lens[i] <= exact) & found.high.is_finite();
                 let off = if sure { 0.0 } else { found.off };
                 let special = special::<O, M, P>(output(&columns, i), found);
                 to.set(i, Interval { off, ..found }.or_special(special, nans));
@@ -768,13 +774,13 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
         }
     }
 
-    /// The origin and the scale of an output, and the element that is the origin, in all lanes.
+    /// The origin and the scale of an output, and an element that adds nothing, in all lanes.
     #[inline(always)]
     unsafe fn frame<S: Simd>(&self, output: usize) -> [S::F; 3] {
         let frame = if const { M::FRAMED } {
             let [origin, scale] =
                 [Frame::origin(P), Frame::scale(P)].map(|p| self.parts[p][output]);
-            [origin, scale, origin / scale]
+            [origin, scale, M::NEUTRAL.unwrap_or(origin / scale)]
         } else {
             [0.0; 3]
         };

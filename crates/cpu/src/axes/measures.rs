@@ -82,6 +82,8 @@ pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
     const FRAMED: bool = false;
     /// Whether the frame has an origin.
     const SHIFTED: bool = false;
+    /// What adds nothing, where that is neither the origin nor 0.
+    const NEUTRAL: Option<f64> = None;
     /// NaN or infinite if elements are, and then what their sum or that of their magnitudes is;
     /// finite where they are finite, or where there is no telling. It is for f64: sums of shorter
     /// floats do not overflow, so that they are that themselves.
@@ -335,6 +337,16 @@ measure! {
     Products<const SPLIT>: 3, true, join_sums, merged_sums,
         |S, [s, e, a], pair, one| add_product::<S, SPLIT>([s, e, a], pair, one),
         |p, len| interval(p, len), interval(p, len);
+    /// f64, and their squares; the last part is 0 where all of them are: what is tiny has squares of
+    /// 0, too.
+    Both: 7, true, join_both, merged_both,
+        |S, [s, e, a, t, f, b, any], [x, y], one| {
+            add::<S>(s, e, a, x, one);
+            add_product::<S, true>([t, f, b], [x, y], one);
+            *any = S::or(*any, x);
+        },
+        |p, len| interval([p[0], p[1], p[2]], len),
+        interval([p[3], p[4], p[5]], len).only_if((p[3] != 0.0) | (p[6] == 0.0));
     /// What elements are more than the origin, in the [`Frame`], and the squares of that.
     Shifted: 10, true, join_shifted, merged_shifted,
         |S, acc, [x, _], one| add_shifted::<S>(acc, x, one),
@@ -440,74 +452,31 @@ impl Measure<2> for Squares {
     }
 
     #[inline(always)]
-    fn second(parts: [f64; 2], len: f64) -> Interval {
+    fn second([s, e]: [f64; 2], len: f64) -> Interval {
+        // Each step is doubled, and the last factor as well.
+        let found = Interval::of_sum(s, e, (len + 8.0) * 2.0, (len + 8.0) * f64::EPSILON * s);
         // What is tiny has squares of 0.
-        squares(parts, len).only_if(parts[0] != 0.0)
+        found.only_if(s != 0.0)
     }
 }
 
-/// The interval of a sum of squares with their errors.
+/// Two sums with their errors, and what is 0 where all elements are.
 #[inline(always)]
-fn squares([s, e]: [f64; 2], len: f64) -> Interval {
-    // Each step is doubled, and the last factor as well.
-    Interval::of_sum(s, e, (len + 8.0) * 2.0, (len + 8.0) * f64::EPSILON * s)
+unsafe fn join_both<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        join_sums::<S, P>(acc, others, one);
+        acc[P - 1] = S::or(acc[P - 1], others[P - 1]);
+    }
 }
 
-/// f64, and their [squares](Squares); the last part is 0 where all elements are.
-#[derive(Clone, Copy)]
-pub(super) struct Both;
-
-impl Measure<6> for Both {
-    const PRODUCTS: bool = true;
-
-    #[inline(always)]
-    unsafe fn step<S: Simd>(
-        [s, e, a, t, f, any]: &mut [S::F; 6],
-        [x, y]: [S::F; 2],
-        one: S::F,
-    ) {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            add::<S>(s, e, a, x, one);
-            let mut parts = [*t, *f];
-            Squares::step::<S>(&mut parts, [x, y], one);
-            [*t, *f] = parts;
-            *any = S::or(*any, x);
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn join<S: Simd>(acc: &mut [S::F; 6], others: [S::F; 6], one: S::F) {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            let [mut s, mut e, mut a, mut t, mut f, any] = *acc;
-            add::<S>(&mut s, &mut e, &mut a, others[0], one);
-            (e, a) = (S::add(e, others[1]), S::add(a, others[2]));
-            let mut parts = [t, f];
-            Squares::join::<S>(&mut parts, [others[3], others[4]], one);
-            [t, f] = parts;
-            *acc = [s, e, a, t, f, S::or(any, others[5])];
-        }
-    }
-
-    #[inline(always)]
-    fn merged(parts: [f64; 6], others: [f64; 6]) -> [f64; 6] {
-        let [s, e, a, t, f, any] = parts;
-        let [s, e, a] = merged_sums([s, e, a], [others[0], others[1], others[2]]);
-        let [t, f] = Squares::merged([t, f], [others[3], others[4]]);
-        [s, e, a, t, f, f64::from_bits(any.to_bits() | others[5].to_bits())]
-    }
-
-    #[inline(always)]
-    fn first(p: [f64; 6], len: f64) -> Interval {
-        interval([p[0], p[1], p[2]], len)
-    }
-
-    #[inline(always)]
-    fn second(p: [f64; 6], len: f64) -> Interval {
-        // What is tiny has squares of 0, and is not.
-        squares([p[3], p[4]], len).only_if((p[3] != 0.0) | (p[5] == 0.0))
-    }
+/// The same for one lane.
+#[inline(always)]
+fn merged_both<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    let mut merged = merged_sums(parts, others);
+    let any = parts[P - 1].to_bits() | others[P - 1].to_bits();
+    merged[P - 1] = f64::from_bits(any);
+    merged
 }
 
 #[inline(always)]

@@ -10,6 +10,7 @@ mod choice;
 mod columnar;
 mod counts;
 pub(crate) mod direct;
+mod exponentials;
 mod extremes;
 mod factors;
 mod few;

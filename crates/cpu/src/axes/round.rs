@@ -90,7 +90,8 @@ impl Interval {
         (self.high == 0.0) & (self.low == 0.0) & (self.off == 0.0)
     }
 
-    /// The number times `2^exponent`, of at most 2000 either way, and whether that could be had.
+    /// The number times `2^exponent`, of at most 2000 either way, and whether that could be had. What
+    /// is far below 1 is rounded to f64.
     #[inline(always)]
     pub(super) fn times_power(self, exponent: i32) -> (Interval, bool) {
         let half = exponent / 2;
@@ -103,12 +104,17 @@ impl Interval {
         if times(least) == f64::INFINITY {
             return (Interval::of_special(f64::INFINITY.copysign(high)), true);
         }
-        // What is rounded to zero is below a quarter of the least subnormal number.
-        let most = (high.abs() + low.abs() + off) * 4.0;
-        if exponent < 0 && times(most) == 0.0 {
-            return (Interval::ZERO, high >= 0.0);
+        if found.high.abs() > LEAST {
+            return (found, found.high.is_finite());
         }
-        (found, self.is_zero() | ((found.high.abs() > LEAST) & found.high.is_finite()))
+        // Ends that are normal keep their digits. Subnormal ones are rounded twice: they are taken
+        // apart by what the first rounding may be off by.
+        let [least, most] = [high + (low - off), high + (low + off)];
+        let is_normal = times(least.abs().min(most.abs())) >= f64::MIN_POSITIVE;
+        let apart = if is_normal { 0.0 } else { f64::EPSILON };
+        let [least, most] = [least - least.abs() * apart, most + most.abs() * apart].map(times);
+        let found = Interval { high: least, low: 0.0, off: 0.0 };
+        (found, (least.to_bits() == most.to_bits()) & least.is_finite())
     }
 
     /// An integer, of which two f64 hold any.
@@ -159,8 +165,13 @@ impl Interval {
     /// The number divided by an integer `n`, and whether that could be had.
     #[inline(always)]
     pub(super) fn divided(self, n: f64) -> (Interval, bool) {
-        let (found, sure) = self.normal().quotient(n);
-        (found, sure & (0.0 < n) & (n < 9_007_199_254_740_992.0))
+        let number = self.normal();
+        let (found, sure) = number.quotient(n);
+        // What has no second part is divided by one operation, however small; and such are f64.
+        let is_plain = (number.low == 0.0) & (number.off == 0.0);
+        let tiny = is_plain & (found.high.abs() <= LEAST);
+        let found = found.or(Interval { high: found.high, low: 0.0, off: 0.0 }, tiny);
+        (found, (sure | tiny) & (0.0 < n) & (n < 9_007_199_254_740_992.0))
     }
 
     /// A normal number divided by `n`. The remainder of the rounded quotient is
@@ -250,7 +261,7 @@ impl Interval {
         // Adding `off` to `low` rounds, but for an `off` of 0.
         let off = if off == 0.0 { 0.0 } else { off + low.abs() * UNIT };
         let [least, most] = [T::narrow(high, low - off), T::narrow(high, low + off)];
-        (least, (least.bits() == most.bits()) & (high + low).is_finite())
+        (least, (least.bits() == most.bits()) & (high + low).is_finite() & !off.is_nan())
     }
 }
 
@@ -333,8 +344,10 @@ impl Narrow for f64 {
         let exact = (lost == 0.0) & ((-rest).mul_add(n, remainder) == 0.0);
         let off = if exact { 0.0 } else { rest.abs() * (4.0 * UNIT) };
         let (least, most) = (quotient + (rest - off), quotient + (rest + off));
-        let usual = (quotient.abs() > LEAST) | ((high == 0.0) & (low == 0.0));
-        (least, usual & (least.to_bits() == most.to_bits()))
+        let usual = (quotient.abs() > LEAST) & (least.to_bits() == most.to_bits());
+        // What has no second part is divided by one operation, however small.
+        let tiny = (quotient.abs() <= LEAST) & (low == 0.0);
+        (if tiny { quotient } else { least }, usual | tiny)
     }
 
     #[inline(always)]

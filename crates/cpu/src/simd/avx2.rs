@@ -12,6 +12,7 @@ pub(crate) struct Avx2;
 /// # Safety
 /// The machine must have them.
 #[target_feature(enable = "avx2,fma,f16c")]
+#[inline(never)]
 pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
     // SAFETY: the caller guarantees the instructions.
     unsafe { kernel.run::<Avx2>() }
@@ -26,6 +27,11 @@ impl Simd for Avx2 {
     const FUSED: bool = true;
     type F = __m256d;
     type W = __m256i;
+
+    #[inline(always)]
+    unsafe fn call<K: Kernel>(kernel: K) -> K::Out {
+        unsafe { run(kernel) }
+    }
 
     #[inline(always)]
     unsafe fn splat(x: f64) -> __m256d {

@@ -12,6 +12,7 @@ pub(crate) struct Avx512;
 /// # Safety
 /// The machine must have them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+#[inline(never)]
 pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
     // SAFETY: the caller guarantees the instructions.
     unsafe { kernel.run::<Avx512>() }
@@ -26,6 +27,11 @@ impl Simd for Avx512 {
     const FUSED: bool = true;
     type F = __m512d;
     type W = __m512i;
+
+    #[inline(always)]
+    unsafe fn call<K: Kernel>(kernel: K) -> K::Out {
+        unsafe { run(kernel) }
+    }
 
     #[inline(always)]
     unsafe fn splat(x: f64) -> __m512d {

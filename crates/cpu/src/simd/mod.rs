@@ -65,6 +65,8 @@ pub(crate) trait Simd: Copy + 'static {
     /// A vector of u32, twice as many lanes.
     type W: Copy;
 
+    /// Runs a kernel in a function of its own, for what is seldom and large.
+    unsafe fn call<K: Kernel>(kernel: K) -> K::Out;
     unsafe fn splat(x: f64) -> Self::F;
     unsafe fn load(p: *const f64) -> Self::F;
     unsafe fn store(v: Self::F, p: *mut f64);

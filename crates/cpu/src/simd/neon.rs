@@ -1,7 +1,7 @@
 //! NEON: four f64 lanes in two registers, as many as the other instruction sets have at
 //! least.
 
-use super::Simd;
+use super::{Kernel, Simd};
 use core::arch::aarch64::*;
 use core::arch::asm;
 
@@ -82,6 +82,11 @@ impl Simd for Neon {
     const FUSED: bool = true;
     type F = F;
     type W = W;
+
+    #[inline(never)]
+    unsafe fn call<K: Kernel>(kernel: K) -> K::Out {
+        unsafe { kernel.run::<Neon>() }
+    }
 
     #[inline(always)]
     unsafe fn splat(x: f64) -> F {

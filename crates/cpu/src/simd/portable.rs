@@ -3,7 +3,7 @@
 //! What sums of f64 are made of is written out, lane by lane: without optimisation, which leaves
 //! every call of a closure as it is, only this body is compiled.
 
-use super::Simd;
+use super::{Kernel, Simd};
 
 /// Two f64 lanes without intrinsics: a register of SSE2.
 #[derive(Clone, Copy)]
@@ -71,6 +71,11 @@ impl Simd for Portable {
     const FUSED: bool = false;
     type F = F;
     type W = W;
+
+    #[inline(never)]
+    unsafe fn call<K: Kernel>(kernel: K) -> K::Out {
+        unsafe { kernel.run::<Portable>() }
+    }
 
     #[inline(always)]
     unsafe fn splat(x: f64) -> F {

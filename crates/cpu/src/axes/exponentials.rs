@@ -1,0 +1,270 @@
+//! Logarithms of sums of exponentials, for many outputs.
+//!
+//! The answer of a log-sum-exp is defined by terms that are rounded to a grid (`core/op/logsumexp.rs`),
+//! and lies within a bound of the true value. So does what is found here, in two f64, by some thirty
+//! operations an element. Where all numbers as near as both bounds say round to the same one, that
+//! is the answer.
+//!
+//! The first element `o` of an output is its origin: the answer is `o + ln s`, with the sum `s` of
+//! `e^(x - o)`.
+//!
+//! # The bounds
+//!
+//! With `u = 2^-53`, relative to the term, `x - o = n ln 2 / 64 + r` with `|r| <= ln 2 / 128 < 2^-7.5`:
+//!
+//! | of an exponential | |
+//! |---|---|
+//! | the polynomial `q = e^r - 1 - r`, below 2^-16.1: 2.5 u of itself by its operations | 2^-67.7 |
+//! | what it lacks, from `r^8 / 8!` on | 2^-75 |
+//! | the second part of `r`, below 2^-60, times `r` | 2^-68 |
+//! | the constants, the second parts of products | 2^-80 |
+//! | all | 2^-66.9 |
+//!
+//! The sum of `n` terms is `s + e` with the errors of its additions, which TwoSum gives, in `e`. These
+//! are below `n u s` together with the second parts of terms, and `2 n` additions to `e` are off by
+//! `u` of that: below `n^2 2^-104 s`.
+//!
+//! The logarithm of `s = 2^k m` begins with `y`, which is off by 2^-30 at most. With
+//! `z = m e^-y - 1`, the logarithm of `m` is `y + z - z^2 / 2`, off by `z^3 / 3` and by what the
+//! exponential is.
+
+use super::measures::{Measure, two_sums};
+use super::round::{Interval, two_sum};
+use crate::exact::power_of_two;
+use crate::simd::Simd;
+use warpfold_core::op::logsumexp::power;
+
+/// Lanes of the widest vector.
+const LANES: usize = 8;
+/// Steps of a binade.
+const STEPS: usize = 64;
+/// What an exponential is off by, of itself.
+const EXPONENTIAL: f64 = power_of_two(-66);
+/// Exponents whose exponentials are made; those of smaller ones are too small to matter.
+const MOST: f64 = 600.0;
+/// Sums of terms that are certain.
+const SUMS: [f64; 2] = [power_of_two(-700), power_of_two(900)];
+/// 1.5 2^52: a number that is added to it is rounded to an integer.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
+/// `ln 2 / 64` in two parts: of the first, multiples by integers of 17 bits are exact.
+const STEP: [f64; 2] =
+    [f64::from_bits(0x3f86_2e42_fefa_0000), f64::from_bits(0x3d1c_f79a_bc9e_3b3a)];
+/// `ln 2` likewise, with integers of 11 bits.
+const LN_2: [f64; 2] =
+    [f64::from_bits(0x3fe6_2e42_fefa_3800), f64::from_bits(0x3d2e_f357_93c7_6730)];
+/// The bits of the root of a half.
+const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+
+/// What `2^(j / 64)` is more than the number it is rounded to, relative to that.
+#[rustfmt::skip]
+const TAILS: [u64; STEPS] = [
+    0x0000_0000_0000_0000, 0xbc71_6013_9cd8_dc5d, 0x3c8c_d252_3567_f613, 0x3c60_f74e_61e6_c861,
+    0x3c97_9aa6_5d83_7b6d, 0x3c3e_be3d_702f_9cd1, 0xbc95_5652_2a2f_bd0e, 0xbc91_c923_b9d5_f416,
+    0xbc80_1b15_eaa5_9348, 0x3c8b_898c_3f13_53bf, 0x3c9a_ecf7_3e3a_2f60, 0x3c8a_6f41_44a6_c38d,
+    0x3c96_8efd_e3a8_a894, 0x3c80_472b_981f_e7f2, 0x3c82_f7e1_6d09_ab31, 0x3c8b_3782_720c_0ab4,
+    0x3c83_4d75_4db0_abb6, 0x3c8f_dd39_5dd3_f84a, 0xbc92_4aed_cc4b_5068, 0xbc71_d1e8_3e94_36d2,
+    0x3c85_9f48_a72a_4c6d, 0xbc58_a78f_4817_895b, 0x3c43_63ed_60c2_ac11, 0x3c6e_cce1_daa1_0379,
+    0x3c76_90ce_bb7a_afb0, 0xbc8f_9434_0071_a38e, 0xbc78_dec6_bd0f_385f, 0x3c93_3505_18fd_d78e,
+    0x3c90_63e1_e21c_5409, 0x3c94_32e6_2b64_c035, 0xbc8c_33c5_3bef_4da8, 0xbc93_cedd_7856_5858,
+    0xbc93_b3ef_bf5e_2228, 0xbc63_67ef_b86d_a9ee, 0xbc78_1f64_7e5a_3ecf, 0xbc86_1932_1e55_e68a,
+    0xbc7b_32dc_b94d_a51d, 0x3c65_ebe1_abd6_6c55, 0xbc93_69b6_f13b_3734, 0xbc94_d450_d872_576e,
+    0x3c8d_b72f_c1f0_eab4, 0x3c7b_f683_59f3_5f44, 0xbc5d_a9b8_8b6c_1e29, 0xbc92_4343_22f4_f9aa,
+    0x3c71_affc_2b91_ce27, 0xbc87_c504_2262_2263, 0xbc91_bbd1_d3bc_bb15, 0x3c84_6984_6e73_5ab3,
+    0x3c8c_1a77_92cb_3387, 0xbc55_c3d9_56dc_aeba, 0xbc68_d6f4_38ad_9334, 0x3c74_ffd7_0a5f_ddcd,
+    0x3c73_6eae_30af_0cb3, 0x3c84_e08f_d109_59ac, 0x3c67_6b2c_6c92_1968, 0xbc8f_ad5d_3fff_fa6f,
+    0x3c74_a385_a63d_07a7, 0x3c8e_5a50_d5c1_92ac, 0xbc82_d521_07b4_3e1f, 0x3c74_b604_603a_88d3,
+    0xbc8f_f712_8fd3_91f0, 0x3c8e_c3bc_41aa_2008, 0x3c8a_64a9_31d1_85ee, 0x3c77_893b_4d91_cd9d,
+];
+
+/// The exponential of `d + more`, in two parts. `more` is at most `u` of `d`.
+#[inline(always)]
+fn exponential(d: f64, more: f64) -> [f64; 2] {
+    // A NaN stays one.
+    let (far, small) = (d > MOST, d < -MOST);
+    let more = if far | small { 0.0 } else { more };
+    let x = if small { -MOST } else { d };
+    let shifted = x.mul_add(STEPS as f64 * core::f64::consts::LOG2_E, ROUNDER);
+    let n = shifted - ROUNDER;
+    // Exact: the difference has no digits below those of either.
+    let r = (-n).mul_add(STEP[0], x);
+    let [r, rest] = two_sum(r, (-n).mul_add(STEP[1], more));
+    let p = r.mul_add(1.0 / 5040.0, 1.0 / 720.0);
+    let p = p.mul_add(r, 1.0 / 120.0);
+    let p = p.mul_add(r, 1.0 / 24.0);
+    let p = p.mul_add(r, 1.0 / 6.0);
+    let p = p.mul_add(r, 0.5);
+    let high = 1.0 + r;
+    let low = ((1.0 - high) + r) + (r * r).mul_add(p, rest);
+    let n = shifted.to_bits();
+    let tail = f64::from_bits(TAILS[n as usize % STEPS]);
+    let (power, low) = (power(n), high.mul_add(tail, low));
+    let product = power * high;
+    let rest = power.mul_add(high, -product) + power * low;
+    // What is far above the origin is left to states.
+    if far { [f64::INFINITY, 0.0] } else { [product, rest] }
+}
+
+/// The sum of the exponentials of what elements are more than the first one.
+#[derive(Clone, Copy)]
+pub(super) struct Exponentials;
+
+impl Measure<4> for Exponentials {
+    const PRODUCTS: bool = false;
+    const FRAMED: bool = true;
+    const SHIFTED: bool = true;
+    const NEUTRAL: Option<f64> = Some(f64::NEG_INFINITY);
+
+    #[inline(always)]
+    unsafe fn step<S: Simd>([s, e, origin, _]: &mut [S::F; 4], [x, _]: [S::F; 2], one: S::F) {
+        // SAFETY: passed on from the caller; the buffers hold the widest vector.
+        unsafe {
+            let d = S::sub(x, *origin);
+            let z = S::sub(d, x);
+            let more = S::sub(S::sub(x, S::sub(d, z)), S::add(*origin, z));
+            let (mut high, mut low) = ([0.0; LANES], [0.0; LANES]);
+            S::store(d, high.as_mut_ptr());
+            S::store(more, low.as_mut_ptr());
+            for i in 0..S::LANES {
+                [high[i], low[i]] = exponential(high[i], low[i]);
+            }
+            let [sum, error] = two_sums::<S>(*s, S::load(high.as_ptr()), one);
+            *s = sum;
+            *e = S::add(*e, S::add(error, S::load(low.as_ptr())));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn join<S: Simd>(acc: &mut [S::F; 4], others: [S::F; 4], one: S::F) {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            let [sum, error] = two_sums::<S>(acc[0], others[0], one);
+            acc[0] = sum;
+            acc[1] = S::add(acc[1], S::add(error, others[1]));
+        }
+    }
+
+    #[inline(always)]
+    fn merged(parts: [f64; 4], others: [f64; 4]) -> [f64; 4] {
+        let [sum, error] = two_sum(parts[0], others[0]);
+        [sum, parts[1] + (error + others[1]), parts[2], parts[3]]
+    }
+
+    #[inline(always)]
+    fn special([s, ..]: [f64; 4]) -> f64 {
+        if s.is_nan() { s } else { 0.0 }
+    }
+
+    #[inline(always)]
+    fn first([s, e, ..]: [f64; 4], len: f64) -> Interval {
+        let off = s * (EXPONENTIAL + len * len * power_of_two(-104));
+        let known = (s > SUMS[0]) & (s < SUMS[1]) | s.is_nan();
+        Interval { high: s, low: e, off }.or(Interval::UNKNOWN, !known)
+    }
+
+    #[inline(always)]
+    fn second([.., origin, _]: [f64; 4], _: f64) -> Interval {
+        Interval { high: origin, low: 0.0, off: 0.0 }
+    }
+}
+
+/// `origin + ln sum`, of a sum that is known to be far from 0 and infinity; what an answer by
+/// definition may be off by more, of elements as long as f64 or shorter ones, is added.
+#[inline(always)]
+pub(super) fn logarithm(sum: Interval, origin: f64, is_long: bool) -> Interval {
+    let [s, e] = two_sum(sum.high, sum.low);
+    let exponent = s.to_bits().wrapping_sub(ROOT_HALF).cast_signed() >> 52;
+    let scale = f64::from_bits(1023i64.wrapping_sub(exponent).cast_unsigned() << 52);
+    let k = f64::from_bits(ROUNDER.to_bits().wrapping_add_signed(exponent)) - ROUNDER;
+    let (m, rest) = (s * scale, e * scale);
+    let f = (m - 1.0) / (m + 1.0);
+    let square = f * f;
+    let p = square.mul_add(2.0 / 11.0, 2.0 / 9.0);
+    let p = p.mul_add(square, 2.0 / 7.0);
+    let p = p.mul_add(square, 2.0 / 5.0);
+    let p = p.mul_add(square, 2.0 / 3.0);
+    let y = p.mul_add(square, 2.0) * f;
+    let [high, low] = exponential(-y, 0.0);
+    let product = m * high;
+    let error = m.mul_add(high, -product);
+    let z = (product - 1.0) + (error + m.mul_add(low, rest * high));
+    let z = (-0.5 * z).mul_add(z, z);
+    let [a, b] = two_sum(origin, k * LN_2[0]);
+    let [high, c] = two_sum(a, y);
+    let more = k * LN_2[1];
+    let magnitudes = b.abs() + c.abs() + z.abs() + more.abs();
+    let definition = power_of_two(if is_long { -93 } else { -47 }) + a.abs() * power_of_two(-103);
+    let off = sum.off / s * 1.01 + EXPONENTIAL + definition + magnitudes * (4.0 * f64::EPSILON);
+    Interval { high, low: (b + c) + (z + more), off }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpfold_core::op::logsumexp::Double;
+
+    /// Numbers of 0 to 1.
+    fn units() -> impl Iterator<Item = f64> {
+        let mut z = 1u64;
+        core::iter::repeat_with(move || {
+            z = z.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (z >> 11) as f64 / (1u64 << 53) as f64
+        })
+    }
+
+    #[test]
+    fn exponentials_keep_their_bound() {
+        let mut worst = 0.0f64;
+        let mut units = units();
+        for i in 0..200_000 {
+            let mut unit = || units.next().unwrap_or(0.5);
+            let d = match i % 4 {
+                0 => (unit() - 0.5) * 1200.0,
+                1 => (unit() - 0.5) * 40.0,
+                2 => (unit() - 0.5) * 2f64.powi(-(i / 4000)),
+                // Beside a change of n, where rests are largest.
+                _ => {
+                    let n = ((unit() - 0.5) * 50_000.0).round() + 0.5;
+                    n * core::f64::consts::LN_2 / 64.0 * (1.0 + (unit() - 0.5) * 1e-12)
+                }
+            };
+            let [high, low] = exponential(d, 0.0);
+            let want = Double::new(d).exp();
+            let error = ((high - want.hi) + (low - want.lo)).abs() / want.hi;
+            worst = worst.max(error);
+        }
+        assert!(worst < EXPONENTIAL, "2^{}", worst.log2());
+        // The bound is no wider than need be.
+        assert!(worst > EXPONENTIAL / 16.0, "2^{}", worst.log2());
+    }
+
+    #[test]
+    fn logarithms_keep_theirs() {
+        let mut units = units();
+        for i in 0..100_000 {
+            let mut unit = || units.next().unwrap_or(0.5);
+            let s = match i % 3 {
+                0 => 1.0 + unit() * 1e3,
+                1 => 2f64.powf(unit() * 120.0),
+                _ => 1.0 + unit() * 2f64.powi(-(i / 3000)),
+            };
+            let e = (unit() - 0.5) * s * f64::EPSILON;
+            let origin = if i % 2 == 0 { 0.0 } else { (unit() - 0.5) * 100.0 };
+            let sum = Interval { high: s, low: e, off: 0.0 };
+            let found = logarithm(sum, origin, true);
+            let want = Double::new(s).plus(Double::new(e)).ln().plus(Double::new(origin));
+            let error = ((found.high - want.hi) + (found.low - want.lo)).abs();
+            assert!(error <= found.off, "{s} {e} {origin}: 2^{}", error.log2());
+        }
+    }
+
+    #[test]
+    fn what_is_far_from_the_origin_is_left_out_or_to_others() {
+        assert_eq!(exponential(600.5, 0.0), [f64::INFINITY, 0.0]);
+        assert_eq!(exponential(f64::INFINITY, f64::NAN), [f64::INFINITY, 0.0]);
+        for far in [-601.0, f64::NEG_INFINITY] {
+            assert!(exponential(far, f64::NAN)[0] < power_of_two(-800), "{far}");
+        }
+        assert!(exponential(f64::NAN, f64::NAN)[0].is_nan());
+    }
+}
