@@ -63,7 +63,6 @@ impl Job<'_> {
             return Ok(Some(vec![Outputs::one(product)]));
         }
         if let (&[(op @ (Op::ArgMin | Op::ArgMax), 0)], &[Kind::ArgExtrema]) = (ops, self.kinds)
-            && items.len() <= FEW * dtype.size()
             && rules.nan == NanPolicy::Propagate
             && rules.out.is_none()
             && let Some(place) = position(dtype, op, items, self.isa)

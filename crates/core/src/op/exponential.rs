@@ -12,7 +12,7 @@ const STEP_BITS: u32 = STEPS.trailing_zeros();
 /// The bits of `2^(j / 64)`, rounded to nearest, less `j << 46`: with `n << 46`
 /// added, they are those of `2^(n / 64)` for every `n = j` modulo 64.
 #[rustfmt::skip]
-const POWERS: [u64; STEPS as usize] = [
+pub const POWERS: [u64; STEPS as usize] = [
     0x3ff0_0000_0000_0000, 0x3fef_ec9a_3e77_8061, 0x3fef_d9b0_d315_8574, 0x3fef_c745_1875_9bc8,
     0x3fef_b558_6cf9_890f, 0x3fef_a3ec_32d3_d1a2, 0x3fef_9301_d012_5b51, 0x3fef_829a_aea9_2de0,
     0x3fef_72b8_3c7d_517b, 0x3fef_635b_eb6f_cb75, 0x3fef_5487_3168_b9aa, 0x3fef_463b_8862_8cd6,
@@ -61,15 +61,9 @@ pub(super) fn parts(x: f64) -> (f64, f64) {
     let p = p.mul_add(r, 0.5);
     let p = p.mul_add(r, FIRST);
     let p = p.mul_add(r, 1.0);
-    (power(shifted.to_bits()), p)
-}
-
-/// `2^(n / 64)`, rounded to nearest, for an integer `n` as wide as a word whose power is a normal
-/// number.
-#[inline(always)]
-#[must_use]
-pub fn power(n: u64) -> f64 {
-    f64::from_bits(POWERS[(n % STEPS) as usize].wrapping_add(n << (52 - STEP_BITS)))
+    let n = shifted.to_bits();
+    let power = POWERS[(n % STEPS) as usize].wrapping_add(n << (52 - STEP_BITS));
+    (f64::from_bits(power), p)
 }
 
 #[cfg(test)]

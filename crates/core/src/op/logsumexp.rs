@@ -61,7 +61,7 @@ use super::double_double::{INV_E, ROUNDER};
 use super::float::{FloatElement, Wide};
 use super::limbs::{add_limbs, add_shifted};
 use super::payload::{Reader, Words, damaged, write_u64};
-pub use super::exponential::power;
+pub use super::exponential::POWERS;
 pub use super::terms::BLOCK;
 use super::terms::{CELLS, Exponentials, Terms, UNITS, WORD_BITS, WORDS};
 use super::{Kind, Op, Rules, Run, State, Value, narrow};

@@ -1,6 +1,5 @@
 //! From the intervals of sums to the answers of outputs, whatever was summed.
 
-use super::exponentials;
 use super::lengths::Lengths;
 use super::round::{Ends, Interval, Narrow};
 use crate::isa::Isa;
@@ -69,7 +68,7 @@ impl Intervals {
     }
 
     #[inline(always)]
-    fn get(&self, i: usize) -> Interval {
+    pub(super) fn get(&self, i: usize) -> Interval {
         Interval { high: self.high[i], low: self.low[i], off: self.off[i] }
     }
 }
@@ -163,7 +162,8 @@ impl<T: Narrow> Kernel for Finish<'_, T> {
             Asked::Root => self.find::<ROOT>(0),
             Asked::Variance { ddof, root: false } => self.find::<VARIANCE>(ddof),
             Asked::Variance { ddof, root: true } => self.find::<DEVIATION>(ddof),
-            Asked::LogSum => self.find::<LOG_SUM>(0),
+            // The first sums are answers: see `exponentials::Logarithms`.
+            Asked::LogSum => self.find::<SUM>(0),
         }
     }
 }
@@ -176,7 +176,6 @@ const MEAN: u8 = 2;
 const ROOT: u8 = 3;
 const VARIANCE: u8 = 4;
 const DEVIATION: u8 = 5;
-const LOG_SUM: u8 = 6;
 
 impl<T: Narrow> Finish<'_, T> {
     /// The number that is made of the sums of output `i`, and whether that could be had; without a
@@ -193,7 +192,6 @@ impl<T: Narrow> Finish<'_, T> {
             SECOND => (second, true),
             MEAN => sum.divided(self.lens[i]),
             ROOT => second.root(),
-            LOG_SUM => (exponentials::logarithm(sum, second.high, size_of::<T>() == 8), true),
             _ => {
                 let (variance, sure) = Interval::variance(sum, second, self.lens[i], ddof);
                 let (found, real) =

@@ -5,6 +5,7 @@
     reason = "several arrays are indexed alike, in loops that compilers unroll"
 )]
 
+use super::exponentials::Logarithms;
 use super::few::{
     self, DIFFERENCE, DIFFERENCES, ELEMENT, Few, FewSums, Halves, MAGNITUDE, Means, PRODUCT, Rough,
     Scaled, Single, Variances, Zeros,
@@ -283,7 +284,12 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
                 isa,
                 Bounds::<O, M, P> { parts, lens, exact, lost, nans, first, second, measure },
             );
-            let pair = &*self.scratch.pair();
+            let pair = self.scratch.pair();
+            if asked == Asked::LogSum {
+                let is_long = dtype == DType::F64;
+                dispatch_accumulators(isa, Logarithms { pair: &mut *pair, is_long });
+            }
+            let pair = &*pair;
             let finish = Finish { asked, lens, pair, least, exponent, place, to, missing };
             dispatch_accumulators(isa, finish);
         }

@@ -82,6 +82,28 @@ impl Simd for Avx2 {
         unsafe { _mm256_andnot_pd(_mm256_set1_pd(-0.0), a) }
     }
     #[inline(always)]
+    unsafe fn max(a: __m256d, b: __m256d) -> __m256d {
+        unsafe { _mm256_max_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn min(a: __m256d, b: __m256d) -> __m256d {
+        unsafe { _mm256_min_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn lookup(table: &[u64; 64], n: __m256d) -> __m256d {
+        unsafe {
+            let index = _mm256_and_si256(_mm256_castpd_si256(n), _mm256_set1_epi64x(63));
+            _mm256_castsi256_pd(_mm256_i64gather_epi64::<8>(table.as_ptr().cast(), index))
+        }
+    }
+    #[inline(always)]
+    unsafe fn add_exponent(x: __m256d, n: __m256d) -> __m256d {
+        unsafe {
+            let moved = _mm256_slli_epi64::<46>(_mm256_castpd_si256(n));
+            _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(x), moved))
+        }
+    }
+    #[inline(always)]
     unsafe fn or_lost(acc: __m256d, p: __m256d, a: __m256d, b: __m256d) -> __m256d {
         unsafe {
             let zero = _mm256_setzero_pd();

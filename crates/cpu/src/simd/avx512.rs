@@ -87,6 +87,28 @@ impl Simd for Avx512 {
         unsafe { _mm512_abs_pd(a) }
     }
     #[inline(always)]
+    unsafe fn max(a: __m512d, b: __m512d) -> __m512d {
+        unsafe { _mm512_max_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn min(a: __m512d, b: __m512d) -> __m512d {
+        unsafe { _mm512_min_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn lookup(table: &[u64; 64], n: __m512d) -> __m512d {
+        unsafe {
+            let index = _mm512_and_si512(_mm512_castpd_si512(n), _mm512_set1_epi64(63));
+            _mm512_castsi512_pd(_mm512_i64gather_epi64::<8>(index, table.as_ptr().cast()))
+        }
+    }
+    #[inline(always)]
+    unsafe fn add_exponent(x: __m512d, n: __m512d) -> __m512d {
+        unsafe {
+            let moved = _mm512_slli_epi64::<46>(_mm512_castpd_si512(n));
+            _mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(x), moved))
+        }
+    }
+    #[inline(always)]
     unsafe fn or_lost(acc: __m512d, p: __m512d, a: __m512d, b: __m512d) -> __m512d {
         unsafe {
             let zero = _mm512_setzero_pd();

@@ -85,6 +85,15 @@ pub(crate) trait Simd: Copy + 'static {
     /// `a | (b ^ c)`.
     unsafe fn or_xor(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     unsafe fn abs(a: Self::F) -> Self::F;
+    /// The larger one; `b` where either is NaN.
+    unsafe fn max(a: Self::F, b: Self::F) -> Self::F;
+    /// The smaller one; `b` where either is NaN.
+    unsafe fn min(a: Self::F, b: Self::F) -> Self::F;
+    /// The number whose bits are the word of the table that the lowest 6 bits of `n` say.
+    unsafe fn lookup(table: &[u64; 64], n: Self::F) -> Self::F;
+    /// The sum of the bits, as integers, of `x` and of `n` moved upwards by 46: `n 2^-6` is added
+    /// to the exponent.
+    unsafe fn add_exponent(x: Self::F, n: Self::F) -> Self::F;
     /// `acc`, with all bits set in the lanes where `p == 0` although `a != 0`
     /// and `b != 0`.
     unsafe fn or_lost(acc: Self::F, p: Self::F, a: Self::F, b: Self::F) -> Self::F;

@@ -140,6 +140,27 @@ impl Simd for Neon {
         unsafe { each!(vabsq_f64, a) }
     }
     #[inline(always)]
+    unsafe fn max(a: F, b: F) -> F {
+        unsafe { each!(|a, b| vbslq_f64(vcgtq_f64(a, b), a, b), a, b) }
+    }
+    #[inline(always)]
+    unsafe fn min(a: F, b: F) -> F {
+        unsafe { each!(|a, b| vbslq_f64(vcltq_f64(a, b), a, b), a, b) }
+    }
+    #[inline(always)]
+    unsafe fn lookup(table: &[u64; 64], n: F) -> F {
+        let found = |n: float64x2_t| unsafe {
+            let n = bits(n);
+            let places = [vgetq_lane_u64::<0>(n), vgetq_lane_u64::<1>(n)];
+            number(vld1q_u64(places.map(|n| table[n as usize % 64]).as_ptr()))
+        };
+        each!(found, n)
+    }
+    #[inline(always)]
+    unsafe fn add_exponent(x: F, n: F) -> F {
+        unsafe { each!(|x, n| number(vaddq_u64(bits(x), vshlq_n_u64::<46>(bits(n)))), x, n) }
+    }
+    #[inline(always)]
     unsafe fn or_lost(acc: F, p: F, a: F, b: F) -> F {
         let lost = |acc, p, a, b| unsafe {
             // Not "is zero" of a NaN is true, which is as bad as a product that is lost;

@@ -132,6 +132,22 @@ impl Simd for Portable {
         a.map(f64::abs)
     }
     #[inline(always)]
+    unsafe fn max(a: F, b: F) -> F {
+        map2(a, b, |a, b| if a > b { a } else { b })
+    }
+    #[inline(always)]
+    unsafe fn min(a: F, b: F) -> F {
+        map2(a, b, |a, b| if a < b { a } else { b })
+    }
+    #[inline(always)]
+    unsafe fn lookup(table: &[u64; 64], n: F) -> F {
+        floats(bits(n).map(|n| table[n as usize % 64]))
+    }
+    #[inline(always)]
+    unsafe fn add_exponent(x: F, n: F) -> F {
+        floats(map2(bits(x), bits(n), |x, n| x.wrapping_add(n << 46)))
+    }
+    #[inline(always)]
     unsafe fn or_lost(acc: F, p: F, a: F, b: F) -> F {
         core::array::from_fn(|i| {
             let lost = p[i] == 0.0 && a[i] != 0.0 && b[i] != 0.0;
