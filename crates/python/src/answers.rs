@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::import::Family;
-use crate::{buffer, complex, ndarray, numpy, times};
+use crate::{buffer, complex, numpy, times};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -232,13 +232,7 @@ fn any<'py>(
             let class = numpy::scalar_type(py, scalar.dtype())?;
             class.call1((plain(py, scalar)?,))
         }
-        Family::NumPy => {
-            let (array, bytes) = numpy::empty(py, numbers.dtype(), shape)?;
-            if !ndarray::fill(&bytes, numbers.bytes()) {
-                buffer::fill(&bytes, numbers.bytes())?;
-            }
-            Ok(array)
-        }
+        Family::NumPy => numpy::array(py, shape, numbers),
         Family::Python => list(py, &numbers, shape, is_complex),
         Family::Ours if shape.is_empty() => list(py, &numbers, shape, is_complex),
         Family::Ours => {

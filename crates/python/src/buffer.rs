@@ -229,21 +229,6 @@ fn writable(x: &Bound<'_, PyAny>) -> PyResult<Exported> {
     Exported::of(x, ffi::PyBUF_RECORDS)
 }
 
-/// Copies bytes into an array that nobody else has seen yet, and that has as many, one after the other.
-///
-/// # Errors
-/// Those of the array.
-pub(crate) fn fill(x: &Bound<'_, PyAny>, bytes: &[u8]) -> PyResult<()> {
-    let exported = Exported::of(x, ffi::PyBUF_WRITABLE)?;
-    if exported.0.len != bytes.len().cast_signed() {
-        return Err(PyValueError::new_err("a new array has another size: please report it"));
-    }
-    // SAFETY: the buffer is writable, holds as many bytes one after the other since no strides were
-    // asked for, and ours lie elsewhere.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), exported.0.buf.cast(), bytes.len()) };
-    Ok(())
-}
-
 /// The type of an array that answers are to be written to: of complex numbers that of their parts.
 ///
 /// # Errors

@@ -23,6 +23,7 @@ mod groups;
 mod home;
 mod import;
 mod masked;
+mod memory;
 mod ndarray;
 mod numpy;
 mod partial;

@@ -141,20 +141,6 @@ pub(crate) fn contiguous<'a>(x: &'a Bound<'_, PyAny>) -> Option<Contiguous<'a>> 
     Some(Contiguous { dtype, shape, bytes, in_order: is_contiguous })
 }
 
-/// Copies bytes into an array that nobody else has seen yet; `false`, and nothing is done, where
-/// it is not an array of NumPy of as many contiguous bytes.
-pub(crate) fn fill(x: &Bound<'_, PyAny>, bytes: &[u8]) -> bool {
-    let Some(seen) = seen(x).filter(|seen| seen.is_contiguous) else { return false };
-    let count = seen.shape.iter().product::<isize>().cast_unsigned();
-    if count.checked_mul(seen.dtype.size()) != Some(bytes.len()) {
-        return false;
-    }
-    // SAFETY: the array has memory for its elements, which nobody else reads or writes, and the
-    // bytes lie elsewhere.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), seen.data, bytes.len()) };
-    true
-}
-
 /// The types by their numbers, if the fields say of arrays what NumPy's other ways say.
 fn learned(py: Python<'_>) -> Option<Types> {
     let numpy = numpy::loaded(py)?;

@@ -1,12 +1,12 @@
 //! NumPy, where the program has loaded it: it is never imported on our own account.
 
+use crate::memory::Memory;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
-use warpfold::DType;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use warpfold::{DType, Numbers};
 
 static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 static NUMPY: PyOnceLock<Numpy> = PyOnceLock::new();
@@ -14,7 +14,6 @@ static NUMPY: PyOnceLock<Numpy> = PyOnceLock::new();
 /// What is used of it.
 pub(crate) struct Numpy {
     module: Py<PyModule>,
-    empty: Py<PyAny>,
     ndarray: Py<PyType>,
     generic: Py<PyType>,
     dtype: Py<PyType>,
@@ -39,7 +38,6 @@ fn known(py: Python<'_>) -> Option<&Numpy> {
     // A module that is being imported lacks some of this: it is asked again later.
     let class = |name| module.getattr(name).ok()?.cast_into::<PyType>().ok().map(Bound::unbind);
     let numpy = Numpy {
-        empty: module.getattr("empty").ok()?.unbind(),
         ndarray: class("ndarray")?,
         generic: class("generic")?,
         dtype: class("dtype")?,
@@ -129,23 +127,16 @@ pub(crate) fn count(py: Python<'_>, n: usize) -> PyResult<Bound<'_, PyAny>> {
     Ok(small[n].bind(py).clone())
 }
 
-/// An array of NumPy of this shape, with unset elements, and the object that takes bytes
-/// for it: the array, or a view of it where NumPy's buffers lack the type.
+/// Numbers as an array of NumPy of this shape, without a copy.
 ///
 /// # Errors
 /// Those of NumPy.
-pub(crate) fn empty<'py>(
+pub(crate) fn array<'py>(
     py: Python<'py>,
-    dtype: DType,
     shape: &[usize],
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    numbers: Numbers,
+) -> PyResult<Bound<'py, PyAny>> {
     let numpy = known(py).ok_or_else(|| PyTypeError::new_err("NumPy is not loaded"))?;
-    let shape = pyo3::types::PyTuple::new(py, shape)?;
-    let array = numpy.empty.bind(py).call1((shape, scalar_type(py, dtype)?))?;
-    let bytes = if dtype == DType::BF16 {
-        array.call_method1(intern!(py, "view"), ("uint16",))?
-    } else {
-        array.clone()
-    };
-    Ok((array, bytes))
+    let (dtype, shape) = (scalar_type(py, numbers.dtype())?, PyTuple::new(py, shape)?);
+    numpy.ndarray.bind(py).call1((shape, dtype, Memory::of(py, numbers)?))
 }

@@ -58,10 +58,10 @@
 use super::answer::{float_answer, nan_wins};
 pub use super::double_double::Double;
 use super::double_double::{INV_E, ROUNDER};
+pub use super::exponential::POWERS;
 use super::float::{FloatElement, Wide};
 use super::limbs::{add_limbs, add_shifted};
 use super::payload::{Reader, Words, damaged, write_u64};
-pub use super::exponential::POWERS;
 pub use super::terms::BLOCK;
 use super::terms::{CELLS, Exponentials, Terms, UNITS, WORD_BITS, WORDS};
 use super::{Kind, Op, Rules, Run, State, Value, narrow};

@@ -11,6 +11,7 @@ mod exponential;
 mod extrema;
 pub mod float;
 pub mod float_prod;
+mod large_pages;
 mod limbs;
 pub mod logarithm;
 pub mod logsumexp;

@@ -1,6 +1,7 @@
 //! Many numbers of one type.
 
 use super::Scalar;
+use super::large_pages;
 use crate::DType;
 use crate::element::Element;
 use crate::item::Item;
@@ -21,7 +22,9 @@ impl Numbers {
     /// As `vec![0; len]` does, if there are not that many bytes.
     #[must_use]
     pub fn zeros(dtype: DType, len: usize) -> Numbers {
-        Numbers { dtype, words: vec![0; len.saturating_mul(dtype.size()).div_ceil(8)], len }
+        let words = vec![0; len.saturating_mul(dtype.size()).div_ceil(8)];
+        large_pages::ask_for(&words);
+        Numbers { dtype, words, len }
     }
 
     /// The numbers of a slice.

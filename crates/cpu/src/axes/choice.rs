@@ -2,9 +2,9 @@
 
 use super::counts::{Counted, Found};
 use super::direct::{Direct, Factor};
+use super::exponentials::Exponentials;
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
 use super::factors::{Factors, SIGNED, TRUTH, UNSIGNED};
-use super::exponentials::Exponentials;
 use super::few;
 use super::finish::Asked;
 use super::floats::{Alone, Floats, Operands, Paired};

@@ -259,8 +259,8 @@ impl Binary {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::finish::Scratch;
+    use super::*;
     use crate::isa::Isa;
     use crate::simd::dispatch;
     use warpfold_core::op::logsumexp::Double;

@@ -448,12 +448,18 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: &Few<O>, to: &mut [O:
         Asked::Variance { ddof: 0, .. } if rows.len == 1 => {
             dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out: Zeros { to } })
         }
+        // Of no degrees of freedom.
+        Asked::Variance { ddof, .. } if ddof >= rows.len as u64 => {
+            let nan = O::Item::at_once(f64::NAN);
+            to.fill(nan);
+            true
+        }
         Asked::Variance { ddof: 0, root: true }
             if rows.len == 2 && O::Item::DTYPE == DType::F32 && few_halves(isa, rows, &mut *to) =>
         {
             true
         }
-        Asked::Variance { ddof, root } if ddof < rows.len as u64 => {
+        Asked::Variance { ddof, root } => {
             let divisor = len * (len - ddof as f64);
             if root {
                 let out = Variances::<_, true> { len, divisor, to };
@@ -463,7 +469,7 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: &Few<O>, to: &mut [O:
                 dispatch_accumulators(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
             }
         }
-        Asked::Sum | Asked::Mean | Asked::Variance { .. } | Asked::LogSum => false,
+        Asked::Sum | Asked::Mean | Asked::LogSum => false,
     }
 }
 

@@ -6,6 +6,7 @@ use super::round::Interval;
 use super::words::Word;
 use crate::integer::Integer;
 use core::marker::PhantomData;
+use warpfold_core::exact::FloatFormat;
 
 /// Sums of integers of at most 32 bits. Those of unsigned ones are less by `bias` an
 /// element: their words without it have a sign.
@@ -194,6 +195,10 @@ impl<W: Word> Lanes for ShortPowers<W> {
         Some(self.flip)
     }
 
+    fn of_one(&self) -> Option<u64> {
+        variance_of_one(self.asked)
+    }
+
     fn few(&self) -> Option<FewAsked> {
         match self.asked {
             Asked::Variance { root: false, .. } => Some(FewAsked::Words),
@@ -249,6 +254,15 @@ fn rooted(spread: f64, divisor: f64) -> (f64, bool) {
     if spread == 0.0 { (0.0, true) } else { (least, least.to_bits() == most.to_bits()) }
 }
 
+/// The bits of the variance of one integer, whatever it is.
+fn variance_of_one(asked: Asked) -> Option<u64> {
+    match asked {
+        Asked::Variance { ddof: 0, .. } => Some(0.0f64.to_bits()),
+        Asked::Variance { .. } => Some(f64::NAN_BITS),
+        _ => None,
+    }
+}
+
 /// Sums of elements and of their squares: these in two words, of their low 32 bits and
 /// of the rest. The top bit of the latter says that some element has more than 32 bits.
 #[derive(Clone, Copy)]
@@ -294,17 +308,17 @@ impl<T: Integer> Lanes for Powers<T> {
         Some(T::zeroed())
     }
 
+    fn of_one(&self) -> Option<u64> {
+        variance_of_one(self.asked)
+    }
+
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         let sums = |i: usize| {
-            let high = words.c[i];
-            let all = i128::from(words.b[i]) + (i128::from(high) << 32);
-            let squares = match i64::try_from(all) {
-                _ if high & TOP != 0 => Interval::UNKNOWN,
-                Ok(all) => Interval::of_i64(all),
-                Err(_) => {
-                    let parts = Interval::of_parts(high, words.b[i]);
-                    parts.unwrap_or_else(|| Interval::of_integer(all))
-                }
+            let (low, high) = (words.b[i], words.c[i]);
+            let squares = match Interval::of_parts(high, low) {
+                Some(squares) => squares,
+                None if high & TOP != 0 => Interval::UNKNOWN,
+                None => Interval::of_integer(i128::from(low) + (i128::from(high) << 32)),
             };
             [Interval::of_i64(words.a[i]), squares]
         };

@@ -75,6 +75,10 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     fn few(&self) -> Option<FewAsked> {
         None
     }
+    /// The answer of all outputs of one element, if it does not depend on that.
+    fn of_one(&self) -> Option<Self::Out> {
+        None
+    }
     /// The answer of an output of `len` elements: the mean or the root, or what the words are; and
     /// whether it is right. Only where [`few`](Self::few) says so.
     #[inline(always)]
@@ -136,7 +140,8 @@ impl<L: Lanes> Fold for Laned<L> {
     }
 
     fn is_quick(&self, elements: usize) -> bool {
-        elements <= few::MOST && self.lanes.few().is_some()
+        let one = elements == 1 && self.lanes.of_one().is_some();
+        one || elements <= few::MOST && self.lanes.few().is_some()
     }
 
     fn has_neutral(&self) -> bool {
@@ -219,10 +224,14 @@ impl<L: Lanes> Cells for LanedCells<L> {
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
         let Laned { isa, lanes } = self.fold;
-        let Some(asked) = lanes.few() else { return false };
         let to: &mut [L::Out] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
         let Some((rows, len)) = (unsafe { rows_of(tables[0], to.len()) }) else { return false };
+        if let (1, Some(answer)) = (len, lanes.of_one()) {
+            to.fill(answer);
+            return true;
+        }
+        let Some(asked) = lanes.few() else { return false };
         match asked {
             FewAsked::Words => {
                 dispatch_accumulators(isa, FewLanes::<L, false> { rows, len, lanes, to })

@@ -482,7 +482,8 @@ impl Run<'_> {
         }
         let mut failed = None;
         // Those that take in elements alike do so together.
-        while let Some(how) = teams.iter().find_map(|team| team.turn.as_ref().map(|turn| turn.how)) {
+        while let Some(how) = teams.iter().find_map(|team| team.turn.as_ref().map(|turn| turn.how))
+        {
             let now = |team: &Team<'_>, follows: bool| {
                 let turn = team.turn.as_ref();
                 turn.is_some_and(|turn| turn.how == how && turn.known.is_some() == follows)
