@@ -143,24 +143,31 @@ impl<T: Element> Kernel for WithoutNans<'_, T> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> Summary<T::Key> {
         // Rows are taken in without a branch; only the first one with a NaN is searched.
-        const ROW: usize = 64;
+        const ROW: usize = 32;
         let (low, high) = T::key_range();
         let (mut min, mut max) = ([T::Key::GREATEST; ROW], [T::Key::LEAST; ROW]);
         let (mut nans, mut first_nan) = (0, None);
-        for (place, row) in self.items.chunks(ROW).enumerate() {
-            let mut here = 0u32;
-            for (i, x) in row.iter().enumerate() {
-                let key = x.key();
-                let nan = (key < low) | (key > high);
-                here += u32::from(nan);
-                min[i] = min[i].min(if nan { T::Key::GREATEST } else { key });
-                max[i] = max[i].max(if nan { T::Key::LEAST } else { key });
-            }
-            if here > 0 && first_nan.is_none() {
-                first_nan = row.iter().position(|x| x.is_nan()).map(|i| place * ROW + i);
-            }
-            nans += u64::from(here);
+        macro_rules! take {
+            ($row:expr, $len:expr, $start:expr) => {
+                let (row, mut here) = ($row, 0u32);
+                for i in 0..$len {
+                    let key = row[i].key();
+                    let nan = (key < low) | (key > high);
+                    here += u32::from(nan);
+                    min[i] = min[i].min(if nan { T::Key::GREATEST } else { key });
+                    max[i] = max[i].max(if nan { T::Key::LEAST } else { key });
+                }
+                if here > 0 && first_nan.is_none() {
+                    first_nan = row.iter().position(|x| x.is_nan()).map(|i| $start + i);
+                }
+                nans += u64::from(here);
+            };
         }
+        let (rows, rest) = self.items.as_chunks::<ROW>();
+        for (place, row) in rows.iter().enumerate() {
+            take!(row, ROW, place * ROW);
+        }
+        take!(rest, rest.len(), rows.len() * ROW);
         let min = min.into_iter().fold(T::Key::GREATEST, |a, b| a.min(b));
         let max = max.into_iter().fold(T::Key::LEAST, |a, b| a.max(b));
         Summary { min, max, nans, first_nan }

@@ -28,11 +28,6 @@
 //! `z = m e^-y - 1`, the logarithm of `m` is `y + z - z^2 / 2`, off by `z^3 / 3` and by what the
 //! exponential is.
 
-#![expect(
-    clippy::needless_range_loop,
-    reason = "several arrays are indexed alike, in loops that compilers make vectors of"
-)]
-
 use super::finish::{Pair, TOGETHER};
 use super::measures::{Measure, two_sums};
 use super::round::{Interval, two_sum};

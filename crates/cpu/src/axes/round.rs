@@ -50,7 +50,7 @@ impl Interval {
     /// Whether the number is infinite or NaN, and certainly so.
     #[inline(always)]
     pub(super) fn is_special(self) -> bool {
-        (self.off == 0.0) & !(self.high.abs() < f64::INFINITY)
+        (self.off == 0.0) & (self.high.is_infinite() | self.high.is_nan())
     }
 
     /// Another number in its place, if that is to be: compilers make vectors of such choices, and

@@ -74,6 +74,7 @@ impl Simd for Portable {
 
     #[inline(never)]
     unsafe fn call<K: Kernel>(kernel: K) -> K::Out {
+        // SAFETY: every machine has what this needs.
         unsafe { kernel.run::<Portable>() }
     }
 
