@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod args;
+mod bar;
 mod bench;
 mod commands;
 mod descriptors;

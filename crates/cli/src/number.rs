@@ -30,6 +30,13 @@ impl Style {
 
 /// Appends a number.
 pub(crate) fn push(out: &mut String, number: Scalar, style: Style) {
+    if let (Scalar::Decimal(decimal), Style::Hex | Style::JsonHex) = (number, style) {
+        let quote = if style == Style::JsonHex { "\"" } else { "" };
+        let bytes = decimal.to_le_bytes();
+        let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
+        *out += &format!("{quote}0x{digits}{quote}");
+        return;
+    }
     // Writing to a string cannot fail.
     let _ = match style {
         Style::Hex => write!(out, "0x{:0w$x}", number.to_bits(), w = 2 * number.dtype().size()),

@@ -1,8 +1,7 @@
 //! A bar on a terminal, for work that takes a while; a line elsewhere, for a launch that takes long.
 
+use crate::bar::{self, Line};
 use crate::failure::note;
-use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
-use std::fmt::Write;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,36 +20,38 @@ const SILENCE: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(60);
 
 /// One thing done after the other, with the name of what is being done.
-pub(crate) struct Steps(Option<ProgressBar>);
+pub(crate) struct Steps {
+    count: u64,
+    shown: Option<Mutex<Shown>>,
+}
+
+/// What was shown of steps.
+struct Shown {
+    line: Line,
+    began: Instant,
+    done: Option<u64>,
+}
 
 impl Steps {
     /// This many steps, shown on a terminal unless `quiet`.
     pub(crate) fn new(count: usize, quiet: bool) -> Steps {
         let shown = !quiet && std::io::stderr().is_terminal();
-        let bar = || {
-            let template = "{bar:30} {pos} of {len}  {elapsed}  {msg}";
-            let style = ProgressStyle::with_template(template);
-            ProgressBar::new(count as u64).with_style(style.unwrap_or(ProgressStyle::default_bar()))
-        };
-        Steps(shown.then(bar))
+        let shown = shown
+            .then(|| Mutex::new(Shown { line: Line::new(), began: Instant::now(), done: None }));
+        Steps { count: count as u64, shown }
     }
 
     /// The next step begins, and the one before has ended.
     pub(crate) fn begin(&self, name: &str) {
-        if let Some(bar) = &self.0 {
-            if !bar.message().is_empty() {
-                bar.inc(1);
-            }
-            bar.set_message(name.to_owned());
-        }
-    }
-}
-
-impl Drop for Steps {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
+        let Some(shown) = &self.shown else { return };
+        let Shown { line, began, done } =
+            &mut *shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = *done.insert(done.map_or(0, |done| done + 1));
+        let count = self.count;
+        line.draw(|| {
+            let (gauge, elapsed) = (bar::gauge(done, count), bar::time(began.elapsed()));
+            format!("{gauge} {done} of {count}  {elapsed}  {name}")
+        });
     }
 }
 
@@ -66,7 +67,7 @@ pub(crate) struct Bar {
 struct Array {
     total: Option<u64>,
     began: Instant,
-    bar: Option<ProgressBar>,
+    line: Line,
 }
 
 impl Bar {
@@ -77,54 +78,38 @@ impl Bar {
             enabled: !quiet && std::io::stderr().is_terminal(),
             started,
             done: AtomicU64::new(0),
-            array: Mutex::new(Array { total: None, began: started, bar: None }),
+            array: Mutex::new(Array { total: None, began: started, line: Line::new() }),
         }
     }
 }
 
 impl Array {
-    fn bar(&self) -> ProgressBar {
-        let (bar, template) = match self.total {
-            Some(total) => (
-                ProgressBar::new(total),
-                "{bar:30} {percent:>3}%  {bytes} of {total_bytes}  {rate}  {left}",
-            ),
-            None => (ProgressBar::no_length(), "{spinner} {bytes}  {rate}  {elapsed}"),
-        };
-        let style = ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar());
-        // The bar's own estimates would begin when it is first shown.
-        let style = style.with_key("rate", rate).with_key("left", left);
-        bar.with_elapsed(self.began.elapsed()).with_style(style)
-    }
-
-    fn clear(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+    fn draw(&mut self, done: u64) {
+        let (total, elapsed) = (self.total, self.began.elapsed());
+        self.line.draw(|| {
+            let rate = bar::bytes(done as f64 / elapsed.as_secs_f64().max(1e-9));
+            let read = bar::bytes(done as f64);
+            let Some(total) = total else { return format!("{read}  {rate}/s") };
+            let gauge = bar::gauge(done, total);
+            let percent = u128::from(done.min(total)) * 100 / u128::from(total.max(1));
+            let (all, left) = (bar::bytes(total as f64), left(done, total, elapsed));
+            format!("{gauge} {percent:>3}%  {read} of {all}  {rate}/s  {left}")
+        });
     }
 }
 
-fn speed(state: &ProgressState) -> f64 {
-    state.pos() as f64 / state.elapsed().as_secs_f64().max(1e-9)
-}
-
-fn rate(state: &ProgressState, out: &mut dyn Write) {
-    let _ = write!(out, "{}/s", HumanBytes(speed(state) as u64));
-}
-
-fn left(state: &ProgressState, out: &mut dyn Write) {
-    let bytes = state.len().unwrap_or(0).saturating_sub(state.pos());
-    let seconds = bytes as f64 / speed(state);
-    if let Ok(time) = Duration::try_from_secs_f64(seconds.ceil()) {
-        let _ = write!(out, "{} left", HumanDuration(time));
-    }
+/// How long the rest takes at the rate so far.
+fn left(done: u64, total: u64, elapsed: Duration) -> String {
+    let each = elapsed.as_secs_f64() / done.max(1) as f64;
+    let seconds = (total.saturating_sub(done) as f64 * each).ceil();
+    Duration::try_from_secs_f64(seconds)
+        .map_or_else(|_| String::new(), |time| format!("{} left", bar::time(time)))
 }
 
 impl Progress for Bar {
     fn begin(&self, total: Option<u64>) {
         let mut array = self.array.lock().unwrap_or_else(PoisonError::into_inner);
-        array.clear();
-        *array = Array { total, began: Instant::now(), bar: None };
+        *array = Array { total, began: Instant::now(), line: Line::new() };
         self.done.store(0, Ordering::Relaxed);
     }
 
@@ -135,19 +120,8 @@ impl Progress for Bar {
         }
         // A thread that arrives while another one draws skips its turn.
         if let Ok(mut array) = self.array.try_lock() {
-            if array.bar.is_none() {
-                array.bar = Some(array.bar());
-            }
-            if let Some(bar) = &array.bar {
-                bar.set_position(done);
-            }
+            array.draw(done);
         }
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.array.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
@@ -163,8 +137,14 @@ struct Launched {
     began: Instant,
     /// Instructions that had been executed when it was last looked at: another launch begins anew.
     instructions: u64,
-    bar: Option<ProgressBar>,
+    line: Line,
     told: bool,
+}
+
+impl Launched {
+    fn new(began: Instant) -> Launched {
+        Launched { began, instructions: 0, line: Line::new(), told: false }
+    }
 }
 
 impl Blocks {
@@ -174,7 +154,7 @@ impl Blocks {
             return None;
         }
         let started = Instant::now();
-        let shown = Launched { began: started, instructions: 0, bar: None, told: false };
+        let shown = Launched::new(started);
         let terminal = std::io::stderr().is_terminal();
         let blocks = Blocks { terminal, started, shown: Mutex::new(shown) };
         Some(Arc::new(move |headway| {
@@ -190,7 +170,7 @@ impl Blocks {
         // A thread that arrives while another one draws skips its turn.
         let Ok(mut shown) = self.shown.try_lock() else { return };
         if headway.instructions < shown.instructions {
-            *shown = Launched { began: Instant::now(), instructions: 0, bar: None, told: false };
+            *shown = Launched::new(Instant::now());
         }
         shown.instructions = headway.instructions;
         if self.terminal {
@@ -206,22 +186,12 @@ impl Blocks {
 
 impl Launched {
     fn draw(&mut self, headway: Headway) {
-        let bar = self.bar.get_or_insert_with(|| {
-            let template = "{bar:30} {pos} of {len} blocks  {left}";
-            let style =
-                ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar());
-            let bar = ProgressBar::new(headway.blocks).with_style(style.with_key("left", left));
-            bar.with_elapsed(self.began.elapsed())
+        let Headway { finished, blocks, .. } = headway;
+        let elapsed = self.began.elapsed();
+        self.line.draw(|| {
+            let (gauge, left) = (bar::gauge(finished, blocks), left(finished, blocks, elapsed));
+            format!("{gauge} {finished} of {blocks} blocks  {left}")
         });
-        bar.set_position(headway.finished);
-    }
-}
-
-impl Drop for Launched {
-    fn drop(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
     }
 }
 
@@ -233,7 +203,7 @@ fn told(headway: Headway, elapsed: Duration) -> Option<String> {
     }
     let whole = elapsed.as_secs_f64() * blocks as f64 / finished as f64;
     let whole = Duration::try_from_secs_f64(whole).ok().filter(|&time| time >= LONG)?;
-    let (elapsed, whole) = (HumanDuration(elapsed), HumanDuration(whole));
+    let (elapsed, whole) = (bar::time(elapsed), bar::time(whole));
     Some(format!(
         "{finished} of {blocks} blocks have ended after {elapsed}: all take about {whole}"
     ))

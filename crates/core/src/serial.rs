@@ -5,7 +5,7 @@
 //! in formats for people, whose readers may round and which may have no NaN.
 
 use crate::element::{Bool8, bf16, f16};
-use crate::op::{Numbers, Scalar};
+use crate::op::{Decimal, Numbers, Scalar};
 use crate::{DType, Element, NanPolicy, Op};
 use core::fmt;
 use serde::de::{self, Visitor};
@@ -115,17 +115,36 @@ impl<T: Digits> Visitor<'_> for Read<T> {
     }
 }
 
+/// Its digits as a string.
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Decimal {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
 macro_rules! numbers {
     ($($name:literal, $variant:ident, $t:ty, $wire:ty, $pack:expr, $unpack:expr;)*) => {
         /// Numbers under the name of their type: `{"i8": [1, 2]}`.
         #[derive(Serialize, Deserialize)]
         #[serde(rename = "Numbers")]
         enum Typed {
+            #[serde(rename = "decimal")]
+            Decimal(Vec<Decimal>),
             $(#[serde(rename = $name)] $variant(Vec<$wire>),)*
         }
 
         impl Serialize for Numbers {
             fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                if let Some(decimals) = self.decimals() {
+                    return Typed::Decimal(decimals.to_vec()).serialize(to);
+                }
                 match self.dtype() {
                     $(DType::$variant => {
                         let items: &[$t] = self.as_slice().unwrap_or(&[]);
@@ -139,6 +158,7 @@ macro_rules! numbers {
         impl<'de> Deserialize<'de> for Numbers {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 Ok(match Typed::deserialize(from)? {
+                    Typed::Decimal(decimals) => Numbers::of_decimals(decimals),
                     $(Typed::$variant(items) => {
                         let items: Vec<$t> = items.into_iter().map($unpack).collect();
                         Numbers::of(&items)

@@ -1,6 +1,7 @@
 //! Decoded elements of a column, and the positions of its missing values.
 
 use crate::evidence::Evidence;
+use crate::{Error, Result, Unit};
 use warpfold_core::DType;
 
 /// Rows without a value: nulls, or empty cells.
@@ -21,6 +22,8 @@ pub struct Batch {
     bytes: usize,
     gaps: Vec<Gap>,
     missing: u64,
+    /// Decimals beyond 64 bits, by their rows, which are among the gaps.
+    pub(crate) wide: Vec<(u64, i128)>,
     /// Of a column whose type nobody has told: what its cells say about it.
     pub(crate) evidence: Evidence,
     /// The integers that were written `-0`: what a float would keep of them.
@@ -43,6 +46,7 @@ impl Batch {
             bytes: 0,
             gaps: Vec::new(),
             missing: 0,
+            wide: Vec::new(),
             evidence: Evidence::default(),
             negative_zeros: Vec::new(),
             texts: Vec::new(),
@@ -55,6 +59,7 @@ impl Batch {
         self.bytes = 0;
         self.gaps.clear();
         self.missing = 0;
+        self.wide.clear();
         self.evidence = Evidence::default();
         self.negative_zeros.clear();
         self.texts.clear();
@@ -100,7 +105,7 @@ impl Batch {
     /// How many rows are missing.
     #[must_use]
     pub fn missing(&self) -> u64 {
-        self.missing
+        self.missing - self.wide.len() as u64
     }
 
     /// The gaps in the order of the rows; neighbours are joined.
@@ -214,7 +219,29 @@ impl Batch {
             }
         }
         self.missing += other.missing;
+        self.wide.extend(other.wide.iter().map(|&(row, decimal)| (rows + row, decimal)));
         true
+    }
+
+    /// Appends a decimal, which may be beyond 64 bits.
+    pub(crate) fn push_decimal(&mut self, decimal: i128) {
+        match i64::try_from(decimal) {
+            Ok(narrow) => self.push(narrow),
+            Err(_) => {
+                self.wide.push((self.rows(), decimal));
+                self.skip(1);
+            }
+        }
+    }
+
+    /// # Errors
+    /// A decimal beyond 64 bits, for those that take no such.
+    pub(crate) fn check_narrow(&self, name: &str, unit: Option<&Unit>) -> Result<()> {
+        let Some(&(_, decimal)) = self.wide.first() else { return Ok(()) };
+        let shown = |number: i128| unit.map_or(number.to_string(), |unit| unit.show(number));
+        let most = shown(i64::MAX.into());
+        let what = format!("the decimal {} is beyond {most}, the largest here", shown(decimal));
+        Err(Error::format(name, what).with_hint(crate::unit::LARGE))
     }
 
     /// Appends `len` missing rows.

@@ -47,11 +47,18 @@ impl Cast {
             }
             Ok(())
         };
+        let mut wide = batch.wide.iter().copied().peekable();
         let mut row = 0;
         for gap in batch.gaps() {
             some(out, gap.row - row)?;
-            out.skip(gap.len);
-            row = gap.row + gap.len;
+            row = gap.row;
+            while row < gap.row + gap.len {
+                match wide.next_if(|&(at, _)| at == row) {
+                    Some((_, decimal)) => self.wide(decimal, out)?,
+                    None => out.skip(1),
+                }
+                row += 1;
+            }
         }
         some(out, batch.rows() - row)?;
         out.evidence.integers = !out.is_empty() && out.dtype() == DType::I64;
@@ -59,28 +66,54 @@ impl Cast {
     }
 
     fn one(&self, item: Scalar, out: &mut Batch) -> Result<()> {
-        match self {
-            Cast::Widen { name, because, own, joined, widening } => {
-                let Some(bits) = widening.bits(item.to_bits()) else {
-                    let what = format!(
-                        "{} does not fit {}, which {because} has",
-                        shown(item, own.unit.as_ref()),
-                        joined.unit.as_ref().map_or(joined.dtype.to_string(), Unit::to_string),
-                    );
-                    return Err(Error::format(name, what)
-                        .with_hint("cast the other column to the coarser type, or leave out what lies so far away"));
-                };
+        match (self, item) {
+            (
+                Cast::Widen { joined: Counted { unit: Some(unit), .. }, .. },
+                Scalar::Int(count, _),
+            ) if unit.is_number() => self.wide(count.into(), out),
+            (Cast::Widen { own, widening, .. }, _) => {
+                let bits = widening.bits(item.to_bits());
+                let bits = bits.ok_or_else(|| self.beyond(shown(item, own.unit.as_ref())))?;
                 let to = widening.to();
                 Numbers::set_bits(out.grow(to.size()), to, 0, bits);
                 Ok(())
             }
-            Cast::Text(unit) => match out.push_text(shown(item, unit.as_ref()).as_bytes()) {
-                true => Ok(()),
-                false => {
-                    Err(Error::format("", "the texts of a block of rows are longer than 4 GiB"))
-                }
-            },
+            (Cast::Text(unit), _) => text(&shown(item, unit.as_ref()), out),
         }
+    }
+
+    /// The same for a decimal, which may be beyond 64 bits.
+    fn wide(&self, decimal: i128, out: &mut Batch) -> Result<()> {
+        match self {
+            Cast::Widen { own, widening, .. } => {
+                let shown = || own.unit.as_ref().map_or(String::new(), |unit| unit.show(decimal));
+                let wide = decimal.checked_mul(widening.factor().into());
+                out.push_decimal(wide.ok_or_else(|| self.beyond(shown()))?);
+                Ok(())
+            }
+            Cast::Text(unit) => {
+                let shown = unit.as_ref().map_or(decimal.to_string(), |unit| unit.show(decimal));
+                text(&shown, out)
+            }
+        }
+    }
+
+    /// The error that an element is none of the other type.
+    fn beyond(&self, shown: String) -> Error {
+        let Cast::Widen { name, because, joined, .. } = self else {
+            return Error::format("", shown);
+        };
+        let to = joined.unit.as_ref().map_or(joined.dtype.to_string(), Unit::to_string);
+        Error::format(name, format!("{shown} does not fit {to}, which {because} has")).with_hint(
+            "cast the other column to the coarser type, or leave out what lies so far away",
+        )
+    }
+}
+
+fn text(shown: &str, out: &mut Batch) -> Result<()> {
+    match out.push_text(shown.as_bytes()) {
+        true => Ok(()),
+        false => Err(Error::format("", "the texts of a block of rows are longer than 4 GiB")),
     }
 }
 

@@ -580,7 +580,10 @@ fn detect_file(
         }
     }
     match by_name {
-        Some(Format::Text) => return format_of_text(&head, &name, columns, options),
+        Some(Format::Text) => {
+            not_blank(&head, &name)?;
+            return format_of_text(&head, &name, columns, options);
+        }
         Some(format) => return not_empty(format, head.is_empty(), &name),
         None => {}
     }
@@ -594,6 +597,7 @@ fn detect_file(
     let says_raw = options.dtype.is_some() || options.shape.is_some() || options.offset != 0;
     let texty = format::looks_like_text(&head, options) || !says_raw && is_blank(&head);
     if texty && !bytes {
+        not_blank(&head, &name)?;
         format_of_text(&head, &name, columns, options)
     } else if says_raw {
         Ok(Format::Raw)
@@ -621,6 +625,17 @@ fn is_blank(head: &[u8]) -> bool {
 /// Which format of text these bytes are.
 #[cfg(feature = "text")]
 use text::format as format_of_text;
+
+/// Refuses what has blanks and not a number. No bytes, and empty lines, are no numbers of which
+/// there is a sum; a blank stands where something was left out.
+fn not_blank(head: &[u8], name: &str) -> Result<()> {
+    if head.len() < HEAD && is_blank(head) && head.iter().any(|byte| b" \t".contains(byte)) {
+        return Err(Error::format(name, "there is nothing but blanks").with_hint(
+            "look for what should have written numbers; --format text takes blanks for none",
+        ));
+    }
+    Ok(())
+}
 
 /// What text is without its reader.
 #[cfg(not(feature = "text"))]
@@ -658,6 +673,7 @@ fn detect_stream(
         Some(format) => return Ok(format),
     }
     if format::looks_like_text(&stream.head, options) || is_blank(&stream.head) {
+        not_blank(&stream.head, &stream.name)?;
         return format_of_text(&stream.head, &stream.name, columns, options);
     }
     Err(Error::format(&stream.name, "these bytes are neither text nor of a known format")

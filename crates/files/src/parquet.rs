@@ -447,24 +447,30 @@ fn why_not(
 /// The type in the words of the file: `INT32 (Date)`.
 fn stored_as(column: &ColumnDescriptor) -> String {
     let physical = column.physical_type();
-    match (column.logical_type_ref(), column.converted_type()) {
-        (Some(LogicalType::Integer(i)), _) => {
-            format!("{physical} ({}{})", if i.is_signed { "INT_" } else { "UINT_" }, i.bit_width)
+    let list = if column.max_rep_level() > 0 { "list of " } else { "" };
+    list.to_string()
+        + &match (column.logical_type_ref(), column.converted_type()) {
+            (Some(LogicalType::Integer(i)), _) => {
+                format!(
+                    "{physical} ({}{})",
+                    if i.is_signed { "INT_" } else { "UINT_" },
+                    i.bit_width
+                )
+            }
+            (Some(LogicalType::Decimal(d)), _) => {
+                format!("{physical} (Decimal {},{})", d.precision, d.scale)
+            }
+            (Some(LogicalType::Time(_) | LogicalType::Timestamp(_)), _) => {
+                let text = unit_of(column).map(|unit| unit.to_string());
+                format!("{physical} ({})", text.unwrap_or_default())
+            }
+            (Some(logical), _) => {
+                let text = format!("{logical:?}");
+                format!("{physical} ({})", text.split(['(', ' ']).next().unwrap_or_default())
+            }
+            (None, ConvertedType::NONE) => physical.to_string(),
+            (None, converted) => format!("{physical} ({converted})"),
         }
-        (Some(LogicalType::Decimal(d)), _) => {
-            format!("{physical} (Decimal {},{})", d.precision, d.scale)
-        }
-        (Some(LogicalType::Time(_) | LogicalType::Timestamp(_)), _) => {
-            let text = unit_of(column).map(|unit| unit.to_string());
-            format!("{physical} ({})", text.unwrap_or_default())
-        }
-        (Some(logical), _) => {
-            let text = format!("{logical:?}");
-            format!("{physical} ({})", text.split(['(', ' ']).next().unwrap_or_default())
-        }
-        (None, ConvertedType::NONE) => physical.to_string(),
-        (None, converted) => format!("{physical} ({converted})"),
-    }
 }
 
 /// What every row group of a column knows.
@@ -540,12 +546,12 @@ impl Block for RowGroup {
             });
         }
         let descr = self.chunk.column_descr_ptr();
-        if let Some(Unit::Decimal(digits)) = unit_of(&descr) {
-            let large = Cell::new(false);
+        if let Some(Unit::Decimal(_)) = unit_of(&descr) {
+            let beyond = Cell::new(false);
             let number = |bytes: &[u8], batch: &mut Batch| {
-                let value = unit::of_bytes(bytes);
-                large.set(large.get() || value.is_none());
-                batch.push(value.unwrap_or(0));
+                let decimal = unit::of_bytes(bytes);
+                beyond.set(beyond.get() || decimal.is_none());
+                batch.push_decimal(decimal.unwrap_or(0));
             };
             let read = match descr.physical_type() {
                 Type::FIXED_LEN_BYTE_ARRAY => {
@@ -562,9 +568,8 @@ impl Block for RowGroup {
                 }
                 _ => None,
             };
-            if large.get() {
-                let error = Error::format(&self.column.name, unit::large(digits));
-                return Err(error.with_hint(unit::LARGE));
+            if beyond.get() {
+                return Err(unit::beyond(&self.column.name));
             }
             if let Some(read) = read {
                 return read;

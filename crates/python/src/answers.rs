@@ -138,7 +138,8 @@ pub(crate) fn give<'py>(
 
 /// The unit, if the answers are integers that count it.
 pub(crate) fn kept<'a>(unit: Option<&'a Unit>, column: &Column) -> Option<&'a Unit> {
-    unit.filter(|unit| unit.is_kept_by(column.op) && !column.numbers.dtype().is_float())
+    let (numbers, wide) = (&column.numbers, column.numbers.decimals().is_some());
+    unit.filter(|unit| unit.is_kept_by(column.op) && (wide || !numbers.dtype().is_float()))
 }
 
 /// As [`give`]; answers that count something as Python has it: decimals, dates and times.

@@ -4,10 +4,11 @@ use crate::errors::OrRaise;
 use crate::times;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{ArrowPrimitiveType, Decimal256Type};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Decimal128Array, Float16Array, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, NullArray, StructArray,
-    UInt8Array, UInt16Array, UInt32Array, UInt64Array, make_array, new_empty_array,
+    Array, ArrayRef, BooleanArray, Decimal128Array, Decimal256Array, Float16Array, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, NullArray,
+    StructArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array, make_array, new_empty_array,
 };
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -17,7 +18,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 use std::ffi::CStr;
 use std::sync::Arc;
 use warpfold::internal::ForReaders;
-use warpfold::{Answer, Bool8, DType, Numbers, Partial, Reduction, Scalar, Tick, Unit};
+use warpfold::{Answer, Bool8, DType, Decimal, Numbers, Partial, Reduction, Scalar, Tick, Unit};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -165,11 +166,22 @@ impl Chunks {
     ///
     /// # Errors
     /// Those of the reduction.
-    pub(crate) fn answer(&self, py: Python<'_>, question: &Reduction) -> PyResult<Answer> {
-        if let [chunk] = &self.0[..] {
-            return py.detach(|| question.run(&**chunk)).or_raise(py);
+    pub(crate) fn answer(
+        &self,
+        py: Python<'_>,
+        question: &Reduction,
+    ) -> PyResult<(Answer, Option<Unit>)> {
+        if let [chunk] = &self.0[..]
+            && !self.are_decimals()
+        {
+            return Ok((py.detach(|| question.run(&**chunk)).or_raise(py)?, None));
         }
-        self.partial(py, question, 0)?.finish(question.rules()).or_raise(py)
+        let partial = self.partial(py, question, 0)?;
+        Ok((partial.finish(question.rules()).or_raise(py)?, partial.unit().cloned()))
+    }
+
+    fn are_decimals(&self) -> bool {
+        matches!(self.0.first().map(Array::data_type), Some(DataType::Decimal128(..)))
     }
 
     /// The states of a question.
@@ -187,6 +199,18 @@ impl Chunks {
             return Err(PyTypeError::new_err(
                 "a column in several pieces has no answer for each element\nhint: join the pieces first: combine_chunks or rechunk",
             ));
+        }
+        if reduced == [true]
+            && let Some(times::Counted { counts, unit, wide }) = times::of_decimals(&self.0)
+        {
+            let made = py.detach(|| {
+                let mut all = question.partial(counts.input(0..counts.rows())?, start)?;
+                if !wide.is_empty() {
+                    all.absorb_wide(wide.iter().map(|&(row, decimal)| (start + row, decimal)))?;
+                }
+                all.counting(unit)
+            });
+            return made.or_raise(py);
         }
         let mut all: Option<Partial> = None;
         let mut at = start;
@@ -284,10 +308,8 @@ impl ArrowColumn {
             _ => TimeUnit::Nanosecond,
         };
         if let Unit::Decimal(digits) = unit {
-            let wide = counts.map(|count| count.map(i128::from)).collect::<Decimal128Array>();
             let scale = i8::try_from(*digits).map_err(|_| times::beyond(unit))?;
-            let decimals = wide.with_precision_and_scale(38, scale).map_err(|e| refused(&e))?;
-            return Ok(ArrowColumn(Arc::new(decimals)));
+            return decimals(numbers, missing, scale);
         }
         let (dtype, narrow) = match unit {
             Unit::Date(Tick::Day) => (DataType::Date32, true),
@@ -315,6 +337,37 @@ impl ArrowColumn {
     pub(crate) fn of_texts(texts: &[Option<&str>]) -> ArrowColumn {
         ArrowColumn(Arc::new(texts.iter().copied().collect::<LargeStringArray>()))
     }
+}
+
+/// Decimals of 128 bits, or of 256 where one has more digits than 38.
+fn decimals(numbers: &Numbers, missing: &[usize], scale: i8) -> PyResult<ArrowColumn> {
+    let has = |row: usize| missing.binary_search(&row).is_err();
+    let decimal = |(row, number): (usize, Scalar)| match number {
+        Scalar::Int(count, _) if has(row) => Some(Decimal::of(count.into(), 0)),
+        Scalar::UInt(count, _) if has(row) => Some(Decimal::of(count.into(), 0)),
+        Scalar::Decimal(decimal) if has(row) => Some(decimal),
+        _ => None,
+    };
+    let all: Vec<Option<Decimal>> = numbers.iter().enumerate().map(decimal).collect();
+    let narrow = |decimal: &Option<Decimal>| match decimal.map(|decimal| decimal.to_i128()) {
+        None => Some(None),
+        Some(count) => count.filter(|count| count.unsigned_abs() < 10u128.pow(38)).map(Some),
+    };
+    if let Some(narrow) = all.iter().map(narrow).collect::<Option<Vec<Option<i128>>>>() {
+        let array = Decimal128Array::from(narrow).with_precision_and_scale(38, scale);
+        return Ok(ArrowColumn(Arc::new(array.map_err(|e| refused(&e))?)));
+    }
+    let wide = |decimal: &Option<Decimal>| {
+        decimal.map(|decimal| {
+            let bytes = decimal.to_le_bytes();
+            let mut all = [if bytes[23] >= 0x80 { 0xff } else { 0 }; 32];
+            all[..24].copy_from_slice(&bytes);
+            <Decimal256Type as ArrowPrimitiveType>::Native::from_le_bytes(all)
+        })
+    };
+    let array = all.iter().map(wide).collect::<Decimal256Array>();
+    let array = array.with_precision_and_scale(76, scale).map_err(|e| refused(&e))?;
+    Ok(ArrowColumn(Arc::new(array)))
 }
 
 #[pymethods]

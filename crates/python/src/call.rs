@@ -1,6 +1,6 @@
 //! From the objects of a call to its answers.
 
-use crate::answers::{self, give};
+use crate::answers::{self, give, give_counted};
 use crate::cast::{common, copied};
 use crate::dense::{Dense, broadcast_shape};
 use crate::errors::{OrRaise, with_note};
@@ -120,6 +120,7 @@ fn of_imported<'py>(
         return complex::answers(py, ops, pairs, family, words, some.unwrap_or_default());
     }
     let mut question = words.question(py, ops)?;
+    let mut unit = None;
     let (dtype, answer) = match &imported.data {
         Data::Dense(array) => {
             let dtype = array.dtype;
@@ -132,7 +133,8 @@ fn of_imported<'py>(
         }
         Data::Column(column) => {
             unchosen("Arrow columns")?;
-            let answer = column.answer(py, &question)?;
+            let (answer, of_decimals) = column.answer(py, &question)?;
+            unit = of_decimals;
             (ANY, answer)
         }
         Data::Device(array) => {
@@ -148,7 +150,8 @@ fn of_imported<'py>(
     let shape = answer.shape().to_vec();
     let columns = answer.into_columns().into_iter();
     let dtype = words.dtype.is_none().then_some(dtype);
-    columns.map(|column| give(py, family, dtype, &shape, column, words.out)).collect()
+    let unit = unit.as_ref();
+    columns.map(|column| give_counted(py, unit, family, dtype, &shape, column, words.out)).collect()
 }
 
 /// The question with the type of `out`, which answers are rounded to at once.

@@ -16,7 +16,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::ops::Range;
-use warpfold::{DType, Input, KeyColumn, Op, Reduction, Unit};
+use warpfold::{DType, Input, KeyColumn, Op, Reduction};
 
 /// One column.
 pub(crate) enum Column {
@@ -28,7 +28,7 @@ pub(crate) enum Column {
     Masked(Masked),
     Texts(Vec<Option<String>>),
     /// Dates and times, as keys are.
-    Times(Masked, Unit),
+    Times(times::Counted),
     /// Numbers in a device's memory.
     Device(cuda::DeviceArray),
 }
@@ -64,7 +64,7 @@ impl Column {
             Column::Arrow(chunks) => chunks.iter().map(|chunk| chunk.len()).sum(),
             Column::Masked(masked) => masked.rows(),
             Column::Texts(texts) => texts.len(),
-            Column::Times(counts, _) => counts.rows(),
+            Column::Times(counted) => counted.counts.rows(),
             Column::Device(array) => array.shape().iter().product(),
         }
     }
@@ -118,7 +118,7 @@ impl Column {
             Column::Arrow(chunks) => {
                 Input::from(chunks.first()?).view().ok().map(|view| view.dtype())
             }
-            Column::Texts(_) | Column::Times(..) => None,
+            Column::Texts(_) | Column::Times(_) => None,
         }
     }
 
@@ -188,7 +188,7 @@ impl Held<'_> {
                 Ok(part(&dense.view(), 0, rows.start, rows.end).into())
             }
             Held::Itself(Column::Masked(masked), rows) => masked.input(rows.clone()),
-            Held::Itself(Column::Times(..), _) => {
+            Held::Itself(Column::Times(_), _) => {
                 Err(warpfold::Error::NotNumbers { found: "dates and times".into() })
             }
             Held::Itself(..) => Err(warpfold::Error::NotNumbers { found: "text".into() }),
@@ -218,8 +218,9 @@ impl Held<'_> {
     pub(crate) fn keys(&self) -> warpfold::Result<KeyColumn<'_>> {
         match self {
             Held::Itself(Column::Texts(texts), rows) => Ok(texts[rows.clone()].into()),
-            Held::Itself(Column::Times(counts, unit), rows) => {
-                Ok(KeyColumn::from(counts.input(rows.clone())?).counting(unit.clone()))
+            Held::Itself(Column::Times(times::Counted { counts, unit, wide }), rows) => {
+                let keys = KeyColumn::from(counts.input(rows.clone())?).counting(unit.clone());
+                Ok(keys.beyond(wide, rows.start as u64))
             }
             Held::Piece(piece) => Ok(piece.into()),
             Held::Device(array) => Ok(array.into()),
@@ -273,9 +274,9 @@ pub(crate) fn columns<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Column
         && let Some(arrow::Imported::Frame(columns)) = arrow::import(x)?
     {
         let named = columns.into_iter().map(|(name, chunks)| {
-            let decimals = if keys { times::of_decimals(chunks.pieces())? } else { None };
+            let decimals = if keys { times::of_decimals(chunks.pieces()) } else { None };
             let column = match decimals {
-                Some((counts, unit)) => Column::Times(counts, unit),
+                Some(decimals) => Column::Times(decimals),
                 None => Column::Arrow(chunks.into_pieces()),
             };
             Ok((name, Owned { column, home: Home::of(x, &Family::Python)? }))
@@ -336,9 +337,9 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
             x.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "kind"))?.extract()?;
         if keys && matches!(&*kind, "M" | "m") {
             check_shape(&x.getattr(intern!(py, "shape"))?.extract::<Vec<usize>>()?)?;
-            let (counts, unit) = times::of_numpy(x)?;
+            let counted = times::of_numpy(x)?;
             let home = Home::Family(Family::NumPy);
-            return Ok(Owned { column: Column::Times(counts, unit), home });
+            return Ok(Owned { column: Column::Times(counted), home });
         }
         if keys && matches!(&*kind, "O" | "U" | "S" | "T") {
             let rows = x.call_method0(intern!(py, "tolist"))?;
@@ -346,10 +347,10 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
         }
     } else if keys
         && is_pandas(x)?
-        && let Some((counts, unit)) = times::of_zoned(x)?
+        && let Some(counted) = times::of_zoned(x)?
     {
         let home = Home::Family(Family::NumPy);
-        return Ok(Owned { column: Column::Times(counts, unit), home });
+        return Ok(Owned { column: Column::Times(counted), home });
     } else if x.hasattr(intern!(py, "__arrow_c_stream__"))?
         || x.hasattr(intern!(py, "__arrow_c_array__"))?
     {
@@ -359,8 +360,8 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
                 let rows = usize::try_from(chunks.rows()).unwrap_or(0);
                 return Ok(Owned { column: Column::Texts(vec![None; rows]), home });
             }
-            if keys && let Some((counts, unit)) = times::of_decimals(chunks.pieces())? {
-                return Ok(Owned { column: Column::Times(counts, unit), home });
+            if keys && let Some(counted) = times::of_decimals(chunks.pieces()) {
+                return Ok(Owned { column: Column::Times(counted), home });
             }
             return Ok(Owned { column: Column::Arrow(chunks.into_pieces()), home });
         }
@@ -426,8 +427,8 @@ fn of_rows(rows: &Bound<'_, PyAny>, keys: bool) -> PyResult<Column> {
             bytes.repr()?
         )));
     }
-    if keys && let Some((counts, unit)) = times::of_objects(&items, is_missing)? {
-        return Ok(Column::Times(counts, unit));
+    if keys && let Some(counted) = times::of_objects(&items, is_missing)? {
+        return Ok(Column::Times(counted));
     }
     let has: Vec<&Bound<'_, PyAny>> = items.iter().filter(|item| !is_missing(item)).collect();
     let (dense, is_complex) =

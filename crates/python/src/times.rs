@@ -14,6 +14,9 @@ use warpfold::{DType, Numbers, Scalar, Tick, Unit};
 /// What NumPy calls not a time.
 const NOT_A_TIME: i64 = i64::MIN;
 
+/// The most digits behind the point that decimals have.
+const MOST_DIGITS: u8 = 38;
+
 /// Days from the first of Python's calendar to 1970-01-01.
 const EPOCH: i64 = 719_163;
 
@@ -29,26 +32,37 @@ fn column(counts: impl ExactSizeIterator<Item = Option<i64>>) -> Masked {
     all
 }
 
-/// The keys of an Arrow column of decimals; `None` if it is none of up to 128 bits.
-///
-/// # Errors
-/// A decimal beyond 64 bits.
-pub(crate) fn of_decimals(pieces: &[ArrayRef]) -> PyResult<Option<(Masked, Unit)>> {
+/// A column of integers that count something.
+pub(crate) struct Counted {
+    pub(crate) counts: Masked,
+    pub(crate) unit: Unit,
+    /// Decimals beyond 64 bits, by their rows, ascending, which have no count.
+    pub(crate) wide: Vec<(u64, i128)>,
+}
+
+impl Counted {
+    fn of(counts: Masked, unit: Unit) -> Counted {
+        Counted { counts, unit, wide: Vec::new() }
+    }
+}
+
+/// An Arrow column of decimals; `None` if it is none of up to 128 bits.
+pub(crate) fn of_decimals(pieces: &[ArrayRef]) -> Option<Counted> {
     let scale = pieces.first().and_then(|piece| match piece.data_type() {
         DataType::Decimal128(_, scale) => u8::try_from(*scale).ok(),
         _ => None,
     });
-    let Some(digits) = scale else { return Ok(None) };
+    let digits = scale?;
     let arrays = pieces.iter().filter_map(|piece| piece.as_any().downcast_ref());
     let counts = arrays.flat_map(|array: &Decimal128Array| array.iter());
-    of_counts(counts, digits).map(Some)
+    Some(of_counts(counts, digits))
 }
 
 /// The keys of a list of Python's decimals, with the digits that the finest has.
 fn of_python(
     items: &[Bound<'_, PyAny>],
     is_missing: impl Fn(&Bound<'_, PyAny>) -> bool,
-) -> PyResult<(Masked, Unit)> {
+) -> PyResult<Counted> {
     let mut parts = Vec::with_capacity(items.len());
     for item in items {
         let text = item.call_method1(intern!(item.py(), "__format__"), ("f",));
@@ -59,33 +73,40 @@ fn of_python(
     let counts = parts.iter().zip(items).map(|(part, item)| {
         let Some(text) = part else { return Ok(None) };
         let whole = text.replace('.', "") + &"0".repeat(digits - split(text));
-        whole.parse::<i128>().map(Some).map_err(|_| no_key(item))
+        let is_number = whole.strip_prefix('-').unwrap_or(&whole).bytes().all(|c| c.is_ascii_digit());
+        whole.parse::<i128>().map(Some).map_err(|_| match is_number {
+            true => PyValueError::new_err(format!(
+                "the key {text} is beyond 128 bits with {digits} digits behind the point\nhint: keys have fewer digits, or are floats or texts"
+            )),
+            false => no_key(item),
+        })
     });
     let counts: Vec<Option<i128>> = counts.collect::<PyResult<_>>()?;
-    of_counts(counts.into_iter(), u8::try_from(digits).unwrap_or(u8::MAX))
+    let digits = u8::try_from(digits).ok().filter(|digits| *digits <= MOST_DIGITS);
+    let digits = digits.ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "a key has more than {MOST_DIGITS} digits behind the point\nhint: quantize the keys, or use floats or texts"
+        ))
+    })?;
+    Ok(of_counts(counts.into_iter(), digits))
 }
 
-fn of_counts(counts: impl Iterator<Item = Option<i128>>, digits: u8) -> PyResult<(Masked, Unit)> {
-    let unit = Unit::Decimal(digits);
-    let narrow = |count: i128| {
-        i64::try_from(count).map_err(|_| {
-            PyValueError::new_err(format!(
-                "the key {} is beyond {}, the largest with {digits} digits behind the point\nhint: keys have fewer digits, or are floats or texts",
-                unit.show(count),
-                unit.show(i64::MAX)
-            ))
-        })
+fn of_counts(counts: impl Iterator<Item = Option<i128>>, digits: u8) -> Counted {
+    let mut wide = Vec::new();
+    let narrow = |(row, count): (u64, Option<i128>)| {
+        let narrow = count.and_then(|count| i64::try_from(count).ok());
+        wide.extend(count.filter(|_| narrow.is_none()).map(|count| (row, count)));
+        narrow
     };
-    let counts: Vec<Option<i64>> =
-        counts.map(|count| count.map(narrow).transpose()).collect::<PyResult<_>>()?;
-    Ok((column(counts.into_iter()), unit))
+    let counts: Vec<Option<i64>> = (0..).zip(counts).map(narrow).collect();
+    Counted { counts: column(counts.into_iter()), unit: Unit::Decimal(digits), wide }
 }
 
 /// The keys of an array of `datetime64` or `timedelta64`, or of what wraps one.
 ///
 /// # Errors
 /// Steps that have no fixed length, or are shorter than a nanosecond.
-pub(crate) fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<(Masked, Unit)> {
+pub(crate) fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<Counted> {
     let py = x.py();
     let numpy = py.import(intern!(py, "numpy"))?;
     let array = numpy.call_method1(intern!(py, "asarray"), (x,))?;
@@ -119,14 +140,14 @@ pub(crate) fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<(Masked, Unit)> {
         .call_method0(intern!(py, "tolist"))?
         .extract()?;
     let counts = counts.into_iter().map(|count| (count != NOT_A_TIME).then_some(count));
-    Ok((column(counts), unit))
+    Ok(Counted::of(column(counts), unit))
 }
 
 /// The keys of a column of pandas that has a time zone; `None` if it has not.
 ///
 /// # Errors
 /// Those of pandas.
-pub(crate) fn of_zoned(x: &Bound<'_, PyAny>) -> PyResult<Option<(Masked, Unit)>> {
+pub(crate) fn of_zoned(x: &Bound<'_, PyAny>) -> PyResult<Option<Counted>> {
     let py = x.py();
     let Some(dtype) = x.getattr_opt(intern!(py, "dtype"))? else { return Ok(None) };
     let Some(zone) = dtype.getattr_opt(intern!(py, "tz"))?.filter(|zone| !zone.is_none()) else {
@@ -135,11 +156,9 @@ pub(crate) fn of_zoned(x: &Bound<'_, PyAny>) -> PyResult<Option<(Masked, Unit)>>
     // A series has what an index does by itself.
     let times = x.getattr_opt(intern!(py, "dt"))?.unwrap_or_else(|| x.clone());
     let naive = times.call_method1(intern!(py, "tz_convert"), (py.None(),))?;
-    let (counts, unit) = of_numpy(&naive)?;
-    Ok(Some((
-        counts,
-        Unit::Timestamp(unit.tick().unwrap_or(Tick::Nano), Some(zone.str()?.to_string())),
-    )))
+    let Counted { counts, unit, .. } = of_numpy(&naive)?;
+    let (tick, zone) = (unit.tick().unwrap_or(Tick::Nano), zone.str()?.to_string());
+    Ok(Some(Counted::of(counts, Unit::Timestamp(tick, Some(zone)))))
 }
 
 /// What the objects of a column are.
@@ -190,7 +209,7 @@ pub(crate) fn is_one(x: &Bound<'_, PyAny>) -> bool {
 pub(crate) fn of_objects(
     items: &[Bound<'_, PyAny>],
     is_missing: impl Fn(&Bound<'_, PyAny>) -> bool,
-) -> PyResult<Option<(Masked, Unit)>> {
+) -> PyResult<Option<Counted>> {
     let Some(first) = items.iter().find(|item| !is_missing(item)) else { return Ok(None) };
     let py = first.py();
     if is_decimal(first)? {
@@ -240,7 +259,7 @@ pub(crate) fn of_objects(
         Kind::Time => Unit::Time(tick),
         Kind::Length | Kind::Scalar => Unit::Duration(tick),
     };
-    Ok(Some((column(counts.into_iter()), unit)))
+    Ok(Some(Counted::of(column(counts.into_iter()), unit)))
 }
 
 /// The time zone that all have, or UTC.
@@ -359,6 +378,16 @@ pub(crate) fn as_objects<'py>(
     };
     let has = |row: usize| missing.binary_search(&row).is_err();
     let mut made = Vec::with_capacity(numbers.len());
+    if let Some(decimals) = numbers.decimals() {
+        let class = py.import("decimal")?.getattr("Decimal")?;
+        for (row, decimal) in decimals.iter().enumerate() {
+            made.push(match has(row) {
+                true => class.call1((decimal.to_string(),))?,
+                false => py.None().into_bound(py),
+            });
+        }
+        return PyList::new(py, made);
+    }
     for (row, count) in counts(numbers).enumerate() {
         let object = if has(row) {
             clock.object(unit, &zone, count)?

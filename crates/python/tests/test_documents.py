@@ -128,6 +128,12 @@ def test_checkers_of_types_know_the_package(checker, tmp_path):
         "first: Any = [row for row in warpfold.sum(memoryview(b'ab'), keepdims=True)][0]\n"
         "merged: warpfold.Partial | int = sum([p, p])\n"
         "warpfold.average(x, axis=0, weights=[1, 2])\n"
+        "least: np.float64 = warpfold.min(x)\n"
+        "largest: NDArray[np.float64] = warpfold.nanmax(x, axis=1)\n"
+        "places: NDArray[np.int64] = warpfold.argmin(x, axis=0)\n"
+        "truths: NDArray[np.bool_] = warpfold.all(x > 0, axis=0)\n"
+        "spread, middle = warpfold.var_mean(x, axis=0, where=x > 0)\n"
+        "warpfold.ptp(x, axis=(0, 1), nan='omit')\n"
     )
     (tmp_path / "wrong.py").write_text(
         "import warpfold\nimport numpy as np\n"
@@ -139,6 +145,9 @@ def test_checkers_of_types_know_the_package(checker, tmp_path):
         "b: str = warpfold.sum(np.ones(3))\n"
         "c: str = warpfold.sum(np.ones((3, 3)), axis=0)\n"
         "d: str = warpfold.argmax([1.0])\n"
+        "e: np.int32 = warpfold.min(np.ones(3))\n"
+        "warpfold.ptp([1.0], nan='no')\n"
+        "warpfold.std_mean(object())\n"
     )
 
     def check(name):
@@ -148,5 +157,5 @@ def test_checkers_of_types_know_the_package(checker, tmp_path):
     right, wrong = check("right.py"), check("wrong.py")
     assert right.returncode == 0, right.stdout + right.stderr
     assert wrong.returncode != 0
-    for line in range(3, 11):
+    for line in range(3, 14):
         assert f"wrong.py:{line}:" in wrong.stdout, wrong.stdout

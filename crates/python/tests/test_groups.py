@@ -1,8 +1,11 @@
 """Groups, against a call for the rows of each key, and against pandas and Polars."""
 
+import decimal
+import fractions
 import math
 import pickle
 import random as plain_random
+import statistics
 from decimal import Decimal
 
 import hypothesis
@@ -440,10 +443,39 @@ def test_decimals_are_keys(rows):
     assert table["k"].to_pylist() == found
 
 
+@hypothesis.given(st.lists(st.none() | st.integers(-(10**38) + 1, 10**38 - 1) | st.sampled_from([2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 0, 7]), min_size=1, max_size=20), st.integers(0, 38), st.integers(0, 20))
+def test_decimals_beyond_64_bits_are_values_and_keys(integers, digits, cut):
+    """By integers and fractions of any size."""
+    pa = pytest.importorskip("pyarrow")
+    with decimal.localcontext(prec=100):
+        rows = [None if i is None else Decimal(i).scaleb(-digits) for i in integers]
+        column, here = pa.array(rows, pa.decimal128(38, digits)), [row for row in rows if row is not None]
+        pieces = pa.chunked_array([column[:cut], column[cut:]])
+        exact = [fractions.Fraction(row) for row in here]
+        for x in [column, pieces]:
+            assert wf.sum(x) == sum(here) and wf.norm1(x) == sum(map(abs, here)) and wf.count(x) == len(here)
+            if here:
+                assert wf.minmax(x) == (min(here), max(here)) and wf.argmin(x) == rows.index(min(here)) and wf.argmax(x) == rows.index(max(here))
+                assert wf.mean(x) == float(statistics.mean(exact)) and wf.var(x) == float(statistics.pvariance(exact))
+        partial = wf.Partial("sum")
+        for piece in pieces.chunks:
+            partial.absorb(piece)
+        assert pickle.loads(pickle.dumps(partial)).finish() == sum(here)
+        # As keys: of a list, of Arrow, in pieces.
+        expected = {}
+        for i, row in enumerate(rows):
+            expected[row] = expected.get(row, 0) + 2**i
+        for keys in [rows, column, pieces]:
+            found, sums = wf.groupby(keys, [2**i for i in range(len(rows))], "sum")
+            found = found.to_pylist() if isinstance(found, pa.Array) else found
+            assert dict(zip(found, sums)) == expected and len(found) == len(expected)
+            assert [key for key in found if key is not None] == sorted(set(here))
+
+
 def test_decimal_keys_that_do_not_fit_say_so():
     pa = pytest.importorskip("pyarrow")
-    for keys in [[Decimal(10) ** 30], [Decimal("1"), Decimal("0.0000000000000000000000001"), Decimal(10) ** 9], pa.array([Decimal(2) ** 64])]:
-        with pytest.raises(ValueError, match="(?s)beyond.*hint"):
+    for keys, told in [([Decimal(10) ** 40], "beyond 128 bits"), ([Decimal("1e-39")], "more than 38 digits"), ([Decimal(2) ** 90, Decimal("1e-20")], "beyond")]:
+        with pytest.raises(ValueError, match=f"(?s){told}.*hint"):
             wf.groupby(keys, [1] * len(keys), "sum")
     with pytest.raises(TypeError, match="is no key"):
         wf.groupby([Decimal("NaN")], [1], "sum")

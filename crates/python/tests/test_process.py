@@ -284,3 +284,23 @@ def test_memory_beyond_the_array_is_small(call):
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before - made)
     """
     assert int(run(script)) <= 64 << 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to such limits")
+@pytest.mark.parametrize("call", ["wf.minmax(x, axis=1)", "wf.reduce(x, ['sum', 'max'], axis=1)", "wf.sum(memoryview(x), axis=1)", "wf.var(x, axis=1)"])
+def test_answers_that_do_not_fit_are_memory_errors(call):
+    run(f"""
+        import resource
+        import numpy as np
+        import warpfold as wf
+        x = np.broadcast_to(np.int8(1), (1 << 27, 2))
+        wf.sum(x[:1 << 20], axis=1)
+        held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (held + (600 << 20),) * 2)
+        try:
+            {call}
+        except MemoryError:
+            pass
+        else:
+            raise SystemExit("a gigabyte was within the limit")
+    """)

@@ -43,6 +43,11 @@ impl Column {
     /// Packs values, which must all be of one type.
     pub(crate) fn pack(op: Op, dtype: DType, rules: &Rules, values: &[Value]) -> Column {
         let of = |pick: &dyn Fn(&Value) -> Option<Scalar>| {
+            if rules.decimals.is_some()
+                && let Some(wide) = Numbers::of_wide(values.iter().filter_map(pick))
+            {
+                return wide;
+            }
             let dtype = values
                 .first()
                 .and_then(pick)
@@ -67,7 +72,7 @@ impl Column {
     ///
     /// # Errors
     /// [`Error::StateMismatch`] if they are of another operation, [`Error::DTypeMismatch`] if
-    /// they are of another type.
+    /// they are of another type, [`Error::TooManyOutputs`] where there is no memory for all.
     pub fn append(&mut self, others: &Column) -> Result<()> {
         if self.op != others.op {
             let (left, right) = (self.op.to_string(), others.op.to_string());
@@ -77,11 +82,11 @@ impl Column {
             let (left, right) = (self.numbers.dtype(), others.numbers.dtype());
             return Err(Error::DTypeMismatch { left, right });
         }
-        self.numbers.append(&others.numbers);
-        if let (Some(all), Some(others)) = (&mut self.second, &others.second) {
-            all.append(others);
+        self.numbers.append(&others.numbers)?;
+        match (&mut self.second, &others.second) {
+            (Some(all), Some(others)) => all.append(others),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// How many outputs there are.

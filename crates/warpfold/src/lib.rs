@@ -148,6 +148,7 @@ pub use unit::{Tick, Unit};
 
 pub use warpfold_core::element::{Bool8, bf16, f16};
 pub use warpfold_core::layout::{Axes, Input, View};
+pub use warpfold_core::op::Decimal;
 pub use warpfold_core::op::Numbers;
 pub use warpfold_core::{DType, Element, Error, Item, NanPolicy, Op, Result, Rules, Scalar, Value};
 pub use warpfold_cpu::Threads;

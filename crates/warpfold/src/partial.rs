@@ -7,6 +7,7 @@ use crate::array::Array;
 use crate::reduction::Reduction;
 use crate::unit::Unit;
 use unsettled::Unsettled;
+use warpfold_core::op::wide::Wide;
 use warpfold_core::op::{AnyState, Extrema, Kind};
 use warpfold_core::{DType, Error, Op, Result, Rules, with_element};
 
@@ -119,6 +120,24 @@ impl Partial {
         }
         (self.unit, self.unsettled) = (Some(unit), None);
         Ok(self)
+    }
+
+    /// Takes in decimals beyond 64 bits at positions at which the partial of the others, one
+    /// output, has gaps.
+    ///
+    /// # Errors
+    /// None for such.
+    #[doc(hidden)]
+    pub fn absorb_wide(
+        &mut self,
+        decimals: impl Iterator<Item = (u64, i128)> + Clone,
+    ) -> Result<()> {
+        for state in self.states.iter_mut().flatten() {
+            let mut wide = Wide::new(state.kind());
+            decimals.clone().for_each(|(at, decimal)| wide.absorb(decimal, at));
+            state.merge(&wide.into())?;
+        }
+        Ok(())
     }
 
     /// The same in a unit that has `factor` steps for each.

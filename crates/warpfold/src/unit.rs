@@ -92,7 +92,7 @@ impl Unit {
     /// the same steps.
     #[must_use]
     pub fn allows(&self, op: Op) -> bool {
-        let decimal = matches!(self, Unit::Decimal(_));
+        let decimal = self.is_number();
         match op {
             Op::Count
             | Op::CountNan
@@ -104,7 +104,8 @@ impl Unit {
             | Op::MinMax
             | Op::Range
             | Op::Mean => true,
-            Op::Std => !decimal,
+            Op::Var => decimal,
+            Op::Std => true,
             Op::Sum | Op::Norm1 | Op::NormInf | Op::CountNonzero | Op::Any | Op::All => {
                 matches!(self, Unit::Duration(_)) || decimal
             }
@@ -126,19 +127,11 @@ impl Unit {
         matches!(self, Unit::Decimal(_))
     }
 
-    /// The digits behind the point: none but of decimals.
-    pub(crate) fn decimals(unit: Option<&Unit>) -> u8 {
-        match unit {
-            Some(Unit::Decimal(digits)) => *digits,
-            _ => 0,
-        }
-    }
-
     /// The rules under which states of a unit finish.
     pub(crate) fn rules_for(unit: Option<&Unit>, rules: &Rules) -> Rules {
-        match Unit::decimals(unit) {
-            0 => *rules,
-            digits => rules.decimals(digits),
+        match unit {
+            Some(Unit::Decimal(digits)) => rules.decimals(*digits),
+            _ => *rules,
         }
     }
 
@@ -231,7 +224,7 @@ impl Unit {
     pub fn show(&self, count: impl Into<i128>) -> String {
         let count = count.into();
         let Some(tick) = self.tick() else {
-            return Rules::new().decimals(Unit::decimals(Some(self))).shown(&count);
+            return Unit::rules_for(Some(self), &Rules::new()).shown(&count);
         };
         let per_day = i128::from(Tick::Day.nanoseconds());
         let nanoseconds = count * i128::from(tick.nanoseconds());

@@ -4,6 +4,7 @@ use crate::devices::{Fed, Opened};
 use crate::gaps::{Piece, around};
 use core::fmt;
 use warpfold_core::layout::Traversal;
+use warpfold_core::op::wide::Wide;
 use warpfold_core::op::{AnyState, Kind, RawRun};
 use warpfold_core::{DType, Error, Result, fpenv};
 use warpfold_cpu::isa::Isa;
@@ -20,6 +21,8 @@ pub struct Workers {
     at: At,
     /// The buffer for elements that no device copies from.
     buffer: Vec<u64>,
+    /// The states of elements beyond 64 bits, one of each kind, once there are such.
+    wide: Vec<Wide>,
 }
 
 impl fmt::Debug for Workers {
@@ -58,7 +61,7 @@ impl Workers {
             }
             Some(opened) => At::Device(Box::new(Fed::new(opened, isa, kinds, dtype, arrays)?)),
         };
-        Ok(Workers { dtype, at, buffer: Vec::new() })
+        Ok(Workers { dtype, at, buffer: Vec::new(), wide: Vec::new() })
     }
 
     /// Takes in a run of elements, whose bytes may lie at any address.
@@ -170,14 +173,31 @@ impl Workers {
         }
     }
 
+    /// Takes in decimals beyond 64 bits with their positions, which are among the gaps of runs.
+    pub fn absorb_wide(&mut self, decimals: impl Iterator<Item = (u64, i128)> + Clone) {
+        if self.wide.is_empty() {
+            self.wide = match &self.at {
+                At::Cpu(workers) => workers.iter().map(|it| Wide::new(it.kind())).collect(),
+                At::Device(fed) => fed.kinds().iter().map(|&kind| Wide::new(kind)).collect(),
+            };
+        }
+        for wide in &mut self.wide {
+            decimals.clone().for_each(|(at, decimal)| wide.absorb(decimal, at));
+        }
+    }
+
     /// The states, one of each kind.
     ///
     /// # Errors
     /// Errors of the device for any of the runs.
     pub(crate) fn into_states(self) -> Result<Vec<AnyState>> {
-        match self.at {
-            At::Cpu(workers) => Ok(workers.into_iter().map(Worker::into_state).collect()),
-            At::Device(fed) => fed.into_states(),
+        let mut states: Vec<AnyState> = match self.at {
+            At::Cpu(workers) => workers.into_iter().map(Worker::into_state).collect(),
+            At::Device(fed) => fed.into_states()?,
+        };
+        for (state, wide) in states.iter_mut().zip(self.wide) {
+            state.merge(&wide.into())?;
         }
+        Ok(states)
     }
 }

@@ -1,12 +1,12 @@
 //! Columns as an Arrow file (Feather version 2).
 
-use super::columns::{Column, Columns, Values, slice};
+use super::columns::{Column, Columns, Values, is_128_bits, slice};
 use super::parquet::{beyond, lacks_bf16};
 use anyhow::Result;
-use arrow_array::types::{ArrowPrimitiveType, Float16Type};
+use arrow_array::types::{ArrowPrimitiveType, Decimal256Type, Float16Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float16Array, Float32Array,
-    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Decimal256Array, Float16Array,
+    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray,
     LargeStringArray, RecordBatch, RecordBatchOptions, StringArray, UInt8Array, UInt16Array,
     UInt32Array, UInt64Array, make_array,
 };
@@ -16,7 +16,10 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use warpfold::internal::Known;
-use warpfold::{Item, KeyValues, Numbers, Tick, Unit};
+use warpfold::{Decimal, Item, KeyValues, Numbers, Tick, Unit};
+
+#[expect(non_camel_case_types, reason = "as Arrow calls it")]
+type i256 = <Decimal256Type as ArrowPrimitiveType>::Native;
 
 /// Rows of a batch.
 const BATCH: usize = 1 << 20;
@@ -45,9 +48,6 @@ pub(super) fn write(columns: &Columns<'_>, out: &mut dyn Write) -> Result<()> {
 
 /// The type of elements that count something, where Arrow has such.
 fn counted_type(unit: &Unit) -> Option<DataType> {
-    if let Unit::Decimal(digits) = unit {
-        return i8::try_from(*digits).ok().map(|digits| DataType::Decimal128(38, digits));
-    }
     let tick = match unit.tick() {
         Some(Tick::Second) => TimeUnit::Second,
         Some(Tick::Milli) => TimeUnit::Millisecond,
@@ -68,6 +68,13 @@ fn counted_type(unit: &Unit) -> Option<DataType> {
 /// # Errors
 /// bf16.
 fn data_type(column: &Column<'_>) -> Result<DataType> {
+    if let Some((digits, decimals)) = column.decimals() {
+        let digits = digits as i8;
+        return Ok(match is_128_bits(&decimals) {
+            true => DataType::Decimal128(38, digits),
+            false => DataType::Decimal256(76, digits),
+        });
+    }
     if let Some(of) = column.counts().and_then(|(unit, _)| counted_type(unit)) {
         return Ok(of);
     }
@@ -118,7 +125,6 @@ fn counted_array(
     }
     let wide = || beyond("Arrow", column, &of.to_string());
     let data = match of {
-        DataType::Decimal128(..) => Decimal128Array::from(counts.collect::<Vec<_>>()).into_data(),
         DataType::Date32 | DataType::Time32(_) => {
             Int32Array::from(fitting(counts).map_err(|_| wide())?).into_data()
         }
@@ -127,7 +133,39 @@ fn counted_array(
     Ok(make_array(data.into_builder().data_type(of.clone()).build()?))
 }
 
+/// Decimals as elements of their type, which has all of them.
+fn decimal_array(
+    column: &Column<'_>,
+    decimals: &[Decimal],
+    of: &DataType,
+    rows: Range<usize>,
+) -> Result<ArrayRef> {
+    let decimals = decimals[rows.clone()].iter().zip(column.valid(rows));
+    let data = match of {
+        DataType::Decimal128(..) => {
+            let decimal = |(decimal, valid): (&Decimal, bool)| decimal.to_i128().filter(|_| valid);
+            Decimal128Array::from(decimals.map(decimal).collect::<Vec<_>>()).into_data()
+        }
+        _ => {
+            let decimal =
+                |(decimal, valid): (&Decimal, bool)| valid.then(|| wide(decimal.to_le_bytes()));
+            Decimal256Array::from(decimals.map(decimal).collect::<Vec<_>>()).into_data()
+        }
+    };
+    Ok(make_array(data.into_builder().data_type(of.clone()).build()?))
+}
+
+fn wide(bytes: [u8; 24]) -> i256 {
+    let sign = if bytes[23] >= 0x80 { 0xff } else { 0 };
+    let mut all = [sign; 32];
+    all[..24].copy_from_slice(&bytes);
+    i256::from_le_bytes(all)
+}
+
 fn array(column: &Column<'_>, of: &DataType, rows: Range<usize>) -> Result<ArrayRef> {
+    if let Some((_, decimals)) = column.decimals() {
+        return decimal_array(column, &decimals, of, rows);
+    }
     if let Some((_, counts)) = column.counts().filter(|(unit, _)| counted_type(unit).is_some()) {
         return counted_array(column, &counts, of, rows);
     }

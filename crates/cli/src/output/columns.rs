@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
-use warpfold::{DType, GroupColumn, Item, KeyValues, Numbers, Scalar, Unit};
+use warpfold::{DType, Decimal, GroupColumn, Item, KeyValues, Numbers, Scalar, Unit};
 
 /// Columns with as many rows each.
 pub(super) struct Columns<'a> {
@@ -189,6 +189,22 @@ impl<'a> Column<'a> {
         Some((unit, numbers.iter().map(count).collect::<Option<_>>()?))
     }
 
+    /// The decimals, if they are such, and the digits behind the point; those of rows without one
+    /// are whatever.
+    pub(super) fn decimals(&self) -> Option<(u8, Vec<Decimal>)> {
+        let (Values::Numbers(numbers), Some(Unit::Decimal(digits))) = (&self.values, self.unit)
+        else {
+            return None;
+        };
+        let decimal = |number| match number {
+            Scalar::Int(integer, _) => Some(Decimal::of(integer.into(), *digits)),
+            Scalar::UInt(integer, _) => Some(Decimal::of(integer.into(), *digits)),
+            Scalar::Decimal(decimal) => Some(decimal),
+            _ => None,
+        };
+        Some((*digits, numbers.iter().map(decimal).collect::<Option<_>>()?))
+    }
+
     /// Whether all texts are UTF-8, which files tell apart from other bytes.
     pub(super) fn is_utf8(&self, texts: &KeyValues) -> bool {
         let is = |text: &[u8]| std::str::from_utf8(text).is_ok();
@@ -203,6 +219,12 @@ impl<'a> Column<'a> {
         these.for_each(|row| valid[row - rows.start] = false);
         valid
     }
+}
+
+/// Whether decimals have at most 38 digits, which are what 128 bits hold; else they have 76.
+pub(super) fn is_128_bits(decimals: &[Decimal]) -> bool {
+    let fits = |decimal: i128| decimal.unsigned_abs() < 10u128.pow(38);
+    decimals.iter().all(|decimal| decimal.to_i128().is_some_and(fits))
 }
 
 /// The numbers of some rows, whose type is `T`.

@@ -25,6 +25,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
             .hint("write .csv or .json")
             .into());
     };
+    if column.numbers.decimals().is_some() {
+        return counted_header(DType::I64, unit, &array.shape).map(drop);
+    }
     let own = column.numbers.dtype();
     // NumPy counts in 64 bits.
     let counts = unit.filter(|_| !own.is_float());

@@ -1,6 +1,6 @@
 //! Columns as a Parquet file.
 
-use super::columns::{Column, Columns, Values, slice};
+use super::columns::{Column, Columns, Values, is_128_bits, slice};
 use crate::failure::Usage;
 use anyhow::Result;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
@@ -16,7 +16,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use warpfold::internal::Known;
-use warpfold::{Item, KeyValues, Numbers, Tick, Unit};
+use warpfold::{Decimal, Item, KeyValues, Numbers, Tick, Unit};
 
 /// Rows of a row group: as many as other writers take.
 const ROW_GROUP: usize = 1 << 20;
@@ -58,6 +58,13 @@ pub(super) fn write(columns: &Columns<'_>, out: &mut dyn Write) -> Result<()> {
 /// # Errors
 /// Durations, which Parquet lacks, and what does not fit its types.
 fn stored<'a>(column: &Column<'a>) -> Result<Column<'a>> {
+    if let Some((digits, decimals)) = column.decimals() {
+        let few = |decimal: i128| decimal.unsigned_abs() < 10u128.pow(18);
+        if digits > 18 || !decimals.iter().all(|decimal| decimal.to_i128().is_some_and(few)) {
+            let numbers = Numbers::of_decimals(decimals);
+            return Ok(Column { values: Values::Numbers(Cow::Owned(numbers)), ..column.clone() });
+        }
+    }
     let Some((unit, mut counts)) = column.counts() else { return Ok(column.clone()) };
     let (times, by) = match unit {
         Unit::Duration(_) => {
@@ -75,7 +82,6 @@ fn stored<'a>(column: &Column<'a>) -> Result<Column<'a>> {
             continue;
         }
         let fits = |count: &i128| match unit {
-            Unit::Decimal(digits) => *digits <= 18 && count.unsigned_abs() < 10u128.pow(18),
             _ if narrow => i32::try_from(*count).is_ok(),
             _ => i64::try_from(*count).is_ok(),
         };
@@ -115,7 +121,9 @@ pub(super) fn beyond(format: &str, column: &Column<'_>, of: &str) -> anyhow::Err
 /// What a column is called, its type, and whether rows may have no value.
 fn field(column: &Column<'_>) -> Result<TypePtr> {
     let integer = |bits, signed| Some(LogicalType::integer(bits, signed));
+    let wide = wide_decimals(column).map(|(digits, decimals)| (digits, decimal_bytes(decimals)));
     let (physical, logical) = match &column.values {
+        Values::Numbers(_) if wide.is_some() => (Physical::FIXED_LEN_BYTE_ARRAY, None),
         Values::Texts(texts) => {
             (Physical::BYTE_ARRAY, column.is_utf8(texts).then_some(LogicalType::String))
         }
@@ -135,13 +143,21 @@ fn field(column: &Column<'_>) -> Result<TypePtr> {
             Known::BF16 => return Err(lacks_bf16("Parquet", column)),
         },
     };
+    let of_wide = wide.map(|(digits, bytes)| {
+        LogicalType::decimal(digits.into(), if bytes == 16 { 38 } else { 76 })
+    });
     let logical = match column.unit.and_then(counted_type) {
+        _ if wide.is_some() => of_wide,
         Some(counted) if matches!(physical, Physical::INT32 | Physical::INT64) => Some(counted),
         _ => logical,
     };
     let repetition =
         if column.missing.is_empty() { Repetition::REQUIRED } else { Repetition::OPTIONAL };
-    let length = if physical == Physical::FIXED_LEN_BYTE_ARRAY { 2 } else { -1 };
+    let length = match wide {
+        Some((_, bytes)) => bytes as i32,
+        None if physical == Physical::FIXED_LEN_BYTE_ARRAY => 2,
+        None => -1,
+    };
     let builder = Type::primitive_type_builder(&column.name, physical)
         .with_repetition(repetition)
         .with_logical_type(logical.clone())
@@ -153,6 +169,21 @@ fn field(column: &Column<'_>) -> Result<TypePtr> {
         _ => builder,
     };
     Ok(Arc::new(builder.build()?))
+}
+
+/// Decimals that [`stored`] has made, which are not all of 64 bits.
+fn wide_decimals<'a>(column: &'a Column<'_>) -> Option<(u8, &'a [Decimal])> {
+    match (&column.values, column.unit) {
+        (Values::Numbers(numbers), Some(Unit::Decimal(digits))) => {
+            numbers.decimals().map(|decimals| (*digits, decimals))
+        }
+        _ => None,
+    }
+}
+
+/// The bytes of each of them.
+fn decimal_bytes(decimals: &[Decimal]) -> usize {
+    if is_128_bits(decimals) { 16 } else { 32 }
 }
 
 /// The error of a format without bf16.
@@ -167,6 +198,20 @@ fn write_rows(
     rows: Range<usize>,
     writer: &mut SerializedColumnWriter<'_>,
 ) -> Result<()> {
+    if let Some((_, decimals)) = wide_decimals(column) {
+        let bytes = decimal_bytes(decimals);
+        let stored = |decimal: &Decimal| {
+            let little = decimal.to_le_bytes();
+            let mut all = vec![if little[23] >= 0x80 { 0xff } else { 0 }; 32];
+            all[..24].copy_from_slice(&little);
+            all.truncate(bytes);
+            all.reverse();
+            FixedLenByteArray::from(all)
+        };
+        let present = decimals[rows.clone()].iter().zip(column.valid(rows.clone()));
+        let values: Vec<_> = present.filter(|(_, valid)| *valid).map(|(x, _)| stored(x)).collect();
+        return write_values::<FixedLenByteArrayType>(&values, column, rows, writer);
+    }
     match &column.values {
         Values::Texts(texts) => write_texts(column, texts, rows, writer),
         Values::Numbers(numbers) => write_numbers(column, numbers, rows, writer),

@@ -3,7 +3,6 @@
 use crate::number::Style;
 use crate::printable::printable;
 use crate::report::{Array, Field, Indices, Report};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::io::{Result, Write};
 
 pub(super) fn write(report: &Report, hex: bool, out: &mut dyn Write) -> Result<()> {
@@ -43,17 +42,69 @@ pub(super) fn write(report: &Report, hex: bool, out: &mut dyn Write) -> Result<(
 }
 
 /// A table whose columns, but for the first `names`, are numbers.
-pub(crate) fn grid<S: AsRef<str>>(header: &[S], rows: Vec<Vec<String>>, names: usize) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_FULL_CONDENSED)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header.iter().map(AsRef::as_ref));
-    for row in rows {
-        table.add_row(row.iter().map(|cell| printable(cell)));
+pub(crate) fn grid<S: AsRef<str>>(header: &[S], rows: Vec<Vec<String>>, names: usize) -> String {
+    let header: Vec<String> = header.iter().map(|name| printable(name.as_ref()).into()).collect();
+    let printed = |row: Vec<String>| row.iter().map(|cell| printable(cell).into()).collect();
+    let rows: Vec<Vec<String>> = rows.into_iter().map(printed).collect();
+    let widest = |column: usize| {
+        let cells = rows.iter().chain([&header]).filter_map(|row| row.get(column));
+        cells.map(|cell| width(cell)).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(widest).collect();
+    let rule = |[left, line, cross, right]: [&str; 4]| {
+        let lines: Vec<String> = widths.iter().map(|width| line.repeat(width + 2)).collect();
+        left.to_string() + &lines.join(cross) + right
+    };
+    let line = |row: &Vec<String>| {
+        let mut cells = Vec::with_capacity(widths.len());
+        for (column, &wide) in widths.iter().enumerate() {
+            let cell = row.get(column).map_or("", String::as_str);
+            let padding = " ".repeat(wide - width(cell));
+            let [before, after] = if column < names { ["", &padding] } else { [&padding, ""] };
+            cells.push(format!(" {before}{cell}{after} "));
+        }
+        format!("│{}│", cells.join("┆"))
+    };
+    let top = [rule(["┌", "─", "┬", "┐"]), line(&header), rule(["╞", "═", "╪", "╡"])];
+    let bottom = rule(["└", "─", "┴", "┘"]);
+    let lines: Vec<String> = top.into_iter().chain(rows.iter().map(line)).chain([bottom]).collect();
+    lines.join("\n")
+}
+
+/// How many columns of a terminal a text takes.
+fn width(text: &str) -> usize {
+    text.chars()
+        .map(|c| match c as u32 {
+            // What stands on or beside the character before.
+            0x300..=0x36f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
+            // The scripts of East Asia in squares, and pictures.
+            0x1100..=0x115f
+            | 0x2e80..=0x303e
+            | 0x3041..=0xa4cf
+            | 0xac00..=0xd7a3
+            | 0xf900..=0xfaff
+            | 0xfe30..=0xfe6f
+            | 0xff00..=0xff60
+            | 0xffe0..=0xffe6
+            | 0x1f300..=0x1f64f
+            | 0x1f900..=0x1f9ff
+            | 0x20000..=0x3fffd => 2,
+            _ => 1,
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let row = |cells: [&str; 2]| cells.map(String::from).to_vec();
+        let rows = vec![row(["日本", "1"]), row(["e\u{301}", "12345"]), vec!["x\ny".into()]];
+        let expected = "┌──────┬───────┐\n│ key  ┆ value │\n╞══════╪═══════╡\n│ 日本 ┆     1 │\n\
+            │ e\u{301}    ┆ 12345 │\n│ x\\ny ┆       │\n└──────┴───────┘";
+        assert_eq!(grid(&["key", "value"], rows, 1), expected);
+        assert_eq!(grid(&["op"], Vec::new(), 1), "┌────┐\n│ op │\n╞════╡\n└────┘");
     }
-    for column in table.column_iter_mut().skip(names) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }

@@ -1,11 +1,13 @@
 //! A file that takes another's place when it is whole, and vanishes otherwise.
 
 use super::place::{Existing, folder};
+use std::collections::hash_map::RandomState;
+use std::fs::{File, OpenOptions};
+use std::hash::BuildHasher;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tempfile::NamedTempFile;
 
 /// The files that are there now: for signals, which run no destructors.
 static THERE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -32,8 +34,35 @@ pub(super) fn there_now() -> Option<MutexGuard<'static, Vec<PathBuf>>> {
 /// A file under a name of its own, in the directory of the one it is for.
 pub(super) struct Temporary {
     /// `None` once it has taken its place.
-    file: Option<NamedTempFile>,
+    file: Option<Named>,
     destination: PathBuf,
+}
+
+/// An open file, removed unless it is moved.
+struct Named {
+    file: File,
+    path: PathBuf,
+}
+
+impl Named {
+    /// A file that was not there, in a folder.
+    fn new(folder: &Path, options: &OpenOptions) -> io::Result<Named> {
+        loop {
+            // The keys of a hash are drawn anew for each process, and differ from call to call.
+            let drawn = RandomState::new().hash_one(std::process::id());
+            let path = folder.join(format!(".warpfold-{drawn:016x}"));
+            match options.open(&path) {
+                Ok(file) => return Ok(Named { file, path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn remove(self) {
+        // Nobody hears of a file that cannot be removed.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 impl Temporary {
@@ -45,19 +74,18 @@ impl Temporary {
     pub(super) fn beside(path: &Path, existing: Option<Existing>) -> io::Result<Temporary> {
         #[cfg(unix)]
         super::signals::watch();
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".warpfold-");
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
         #[cfg(unix)]
         {
-            use std::os::unix::fs::PermissionsExt;
+            use std::os::unix::fs::OpenOptionsExt;
             // What replaces a secret is one from the beginning. The umask
             // applies to both.
-            let mode = if existing.is_some() { 0o600 } else { 0o666 };
-            builder.permissions(std::fs::Permissions::from_mode(mode));
+            options.mode(if existing.is_some() { 0o600 } else { 0o666 });
         }
         let mut there = there();
-        let file = builder.tempfile_in(folder(path))?;
-        there.push(file.path().to_path_buf());
+        let file = Named::new(folder(path), &options)?;
+        there.push(file.path.clone());
         DONE.store(false, Ordering::Relaxed);
         drop(there);
         let temporary = Temporary { file: Some(file), destination: path.into() };
@@ -70,8 +98,7 @@ impl Temporary {
     #[cfg(unix)]
     fn take_over(&self, existing: Existing) -> io::Result<()> {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-        let Some(file) = &self.file else { return Ok(()) };
-        let file = file.as_file();
+        let Some(Named { file, .. }) = &self.file else { return Ok(()) };
         let Existing { mut mode, owner, group } = existing;
         let own = file.metadata()?;
         if (own.uid(), own.gid()) != (owner, group)
@@ -98,11 +125,10 @@ impl Temporary {
     /// # Errors
     /// What the system says; then nothing has changed.
     pub(super) fn persist(mut self) -> io::Result<()> {
-        let Some(file) = self.file.take() else { return Ok(()) };
-        let path = file.path().to_path_buf();
+        let Some(Named { file, path }) = self.file.take() else { return Ok(()) };
         // Some file systems find out only now that there is no room. Others
         // cannot sync, and have said all there is to say.
-        let synced = match file.as_file().sync_all() {
+        let synced = match file.sync_all() {
             Err(error)
                 if !matches!(
                     error.kind(),
@@ -114,10 +140,13 @@ impl Temporary {
             _ => Ok(()),
         };
         let mut there = there();
-        let done = synced.and_then(|()| file.persist(&self.destination).map_err(|e| e.error));
+        let done = synced.and_then(|()| std::fs::rename(&path, &self.destination));
+        if done.is_err() {
+            Named { file, path: path.clone() }.remove();
+        }
         there.retain(|p| *p != path);
         DONE.store(done.is_ok() && there.is_empty(), Ordering::Relaxed);
-        done.map(drop)
+        done
     }
 }
 
@@ -125,19 +154,19 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
             let mut there = there();
-            there.retain(|p| p != file.path());
+            there.retain(|p| *p != file.path);
             // Under the lock: a signal would not find it any more.
-            drop(file);
+            file.remove();
         }
     }
 }
 
 impl Write for Temporary {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.as_mut().map_or(Ok(bytes.len()), |file| file.write(bytes))
+        self.file.as_mut().map_or(Ok(bytes.len()), |named| named.file.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.as_mut().map_or(Ok(()), NamedTempFile::flush)
+        self.file.as_mut().map_or(Ok(()), |named| named.file.flush())
     }
 }

@@ -224,8 +224,20 @@ fn commas_and_line_ends_of_others_are_named() {
     }
     assert_says(&dir.fails(1, "sum --by a -c b mac.tsv"), &["carriage return alone"]);
     assert_eq!(dir.prints("sum mac.txt"), "6\n");
-    // White space holds no numbers, as an empty line does.
-    for blank in [" ", "\t", " \n ", "\r", "   "] {
+    // A blank stands where a number was left out.
+    for blank in [" ", "\t", " \n ", "   \n"] {
+        dir.file("blank", blank).file("blank.txt", blank);
+        for message in [
+            dir.pipe("sum", blank).failure(1),
+            dir.fails(1, "sum blank"),
+            dir.fails(1, "min blank.txt"),
+        ] {
+            assert_says(&message, &["nothing but blanks", "hint: ", "--format text"]);
+        }
+        assert_eq!(dir.pipe("sum --format text", blank).success(), "0\n");
+    }
+    // An empty line holds no numbers, as no bytes do.
+    for blank in ["\n", "\r\n", "\n\n", "\r"] {
         dir.file("blank", blank);
         assert_eq!(dir.pipe("sum", blank).success(), "0\n", "{blank:?}");
         assert_eq!(dir.prints("sum blank"), "0\n", "{blank:?}");

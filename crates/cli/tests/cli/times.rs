@@ -278,11 +278,21 @@ fn a_refused_key_is_told_what_keys_are() {
     let complaint = dir.fails(1, "sum -c x --by k t.arrow");
     assert!(complaint.contains("hint: keys are numbers"), "{complaint}");
     assert!(complaint.contains("as in x, name"), "{complaint}");
+    // Decimals are no texts of cells, which look like numbers; and lists are told of as lists.
+    let cents = Decimal128Array::from(vec![150, 200]).with_precision_and_scale(9, 2).unwrap();
+    dir.file("d.arrow", arrow(&[("k", Arc::new(cents)), values(2)]));
+    dir.file("d.csv", "k,x\n1.5,3\n2,4\n");
+    for files in ["d.arrow d.csv", "d.csv d.arrow"] {
+        let complaint = dir.fails(1, &format!("sum -c x --by k {files}"));
+        assert!(complaint.contains("decimals with 2 digits behind the point"), "{complaint}");
+        assert!(complaint.contains("the text of its cells, as it is written"), "{complaint}");
+        assert!(complaint.contains("hint: cast the column of numbers to text"), "{complaint}");
+    }
     // Values are told of values.
     assert!(dir.fails(1, "sum -c name --by x t.arrow").contains("the columns of numbers are x"));
 }
 
-/// Decimals of any width, with nulls, as values and as keys; beyond 64 bits they are refused.
+/// Decimals of any width, with nulls, as values and as keys.
 #[test]
 fn decimals_are_exact_and_keep_their_digits() {
     let dir = Dir::new();
@@ -301,7 +311,9 @@ fn decimals_are_exact_and_keep_their_digits() {
     assert_eq!(dir.prints("merge t.state"), expected);
     let stats = dir.prints("stats -q -c price t.arrow");
     assert!(
-        stats.starts_with("count\t4\nsum\t0.35\nmean\t0.0875\nstd\t-\nmin\t-0.05\n"),
+        stats.starts_with(
+            "count\t4\nsum\t0.35\nmean\t0.0875\nstd\t0.08926785535678562\nmin\t-0.05\n"
+        ),
         "{stats}"
     );
     let json = dir.prints("sum -q -c price -f json t.arrow");
@@ -337,18 +349,122 @@ fn decimals_are_exact_and_keep_their_digits() {
         dir.prints("reduce -q --op sum,min -c d most.arrow"),
         "sum\t-0.0000000001\nmin\t-922337203.6854775808\n"
     );
-    for values in [vec![Some(1), Some(most + 1)], vec![None, Some(-most - 2)]] {
-        dir.file("large.arrow", arrow(&[("d", wide(values)), super::times::values(2)]));
-        for line in ["sum -q -c d large.arrow", "sum -c x --by d large.arrow"] {
-            let complaint = dir.fails(1, line);
-            assert!(complaint.contains("a decimal is beyond 922337203.6854775807"), "{complaint}");
-            assert!(complaint.contains("hint: cast the column"), "{complaint}");
-        }
-    }
     let complaint = dir.fails(1, "prod -q -c price t.arrow");
     assert!(complaint.contains("prod is not defined for decimals"), "{complaint}");
     let plain: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
     dir.file("plain.arrow", arrow(&[("price", plain), values(2)]));
     let complaint = dir.fails(1, "sum -c x --by price t.arrow plain.arrow");
     assert!(complaint.contains("t.arrow") && complaint.contains("plain.arrow"), "{complaint}");
+}
+
+/// Decimals beyond 64 bits: each number, in any format, as a value and as a key, is that of
+/// integers of any size.
+#[test]
+fn decimals_beyond_64_bits_are_exact() {
+    let dir = Dir::new();
+    let most = 10i128.pow(38) - 1;
+    let decimals = |values: Vec<Option<i128>>, digits| -> ArrayRef {
+        Arc::new(Decimal128Array::from(values).with_precision_and_scale(38, digits).unwrap())
+    };
+    // The sum of some leaves 128 bits.
+    let d = vec![Some(most), Some(most), Some(5), None, Some(-most), Some(most), Some(1 << 70)];
+    let k = [(7, most), (1, -5), (7, most), (0, 3), (1, -5), (2, 1 << 64), (0, 3)];
+    let key = |(_, key): (i64, i128)| Some(key);
+    let small = |(small, _): (i64, i128)| small;
+    let columns = [
+        ("d", decimals(d.clone(), 10)),
+        ("k", decimals(k.map(key).to_vec(), 2)),
+        ("s", Arc::new(Int64Array::from(k.map(small).to_vec()))),
+        values(7),
+    ];
+    dir.file("t.arrow", arrow(&columns));
+    let halves = [0..3, 3..7].map(|rows| {
+        columns.clone().map(|(name, column)| (name, column.slice(rows.start, rows.len())))
+    });
+    dir.file("a.arrow", arrow(&halves[0]));
+    dir.file("b.arrow", arrow(&halves[1]));
+
+    let sum = "20000000000000000118059162071.7411303427";
+    let expected = format!(
+        "sum\t{sum}\nmin\t-9999999999999999999999999999.9999999999\nmax\t9999999999999999999999999999.9999999999\n\
+         range\t19999999999999999999999999999.9999999998\nnorm1\t40000000000000000118059162071.7411303425\n\
+         norm-inf\t9999999999999999999999999999.9999999999\ncount\t6\ncount-nonzero\t6\nargmin\t4\nargmax\t0\n\
+         mean\t3.3333333333333336e27\nvar\t5.555555555555556e55\nstd\t7.453559924999299e27\n"
+    );
+    let ops = "sum,min,max,range,norm1,norm-inf,count,count-nonzero,argmin,argmax,mean,var,std";
+    for files in ["t.arrow", "a.arrow b.arrow"] {
+        for threads in ["1", "3"] {
+            let line = format!("reduce -q -j {threads} --op {ops} -c d {files}");
+            assert_eq!(dir.prints(&line), expected, "{files}");
+        }
+    }
+    dir.prints(&format!("partial {ops} -q -c d a.arrow -o a.state"));
+    dir.prints(&format!("partial {ops} -q -c d b.arrow --start 3 -o b.state"));
+    assert_eq!(dir.prints("merge b.state a.state"), expected);
+    assert_eq!(
+        dir.prints("sum -q --out f64 -c d t.arrow"),
+        "2.0000000000000000e28\n".replace(".0000000000000000", "")
+    );
+    assert!(dir.fails(1, "sum -q --out i64 -c d t.arrow").contains(sum));
+    assert!(
+        dir.prints("sum -q -f json -c d t.arrow")
+            .contains(&format!("\"decimal(10)\",\"shape\":[],\"value\":{sum}"))
+    );
+    let stats = dir.prints("stats -q -c d t.arrow");
+    assert!(stats.starts_with(&format!("count\t6\nsum\t{sum}\nmean\t")), "{stats}");
+    let hex = dir.prints("max -q --hex -c k t.arrow");
+    assert_eq!(hex, format!("0x{:048x}\n", most));
+
+    // As values of groups, which have them or not, and as keys; states merge to the same.
+    let by = "s\tsum\tmin\n0\t118059162071.7411303424\t118059162071.7411303424\n\
+        1\t0.0000000000\t-9999999999999999999999999999.9999999999\n\
+        2\t9999999999999999999999999999.9999999999\t9999999999999999999999999999.9999999999\n\
+        7\t10000000000000000000000000000.0000000004\t0.0000000005\n";
+    let keys = "-0.05\t7\n0.03\t11\n184467440737095516.16\t6\n999999999999999999999999999999999999.99\t4\n";
+    for files in ["t.arrow", "a.arrow b.arrow"] {
+        let line = format!("reduce -q --op sum,min -c d --by s {files}");
+        assert_eq!(dir.prints(&line), by, "{files}");
+        assert_eq!(dir.prints(&format!("sum -c x --by k {files}")), keys, "{files}");
+    }
+    for (ops, column, key, expected) in [("sum,min", "d", "s", by), ("sum", "x", "k", keys)] {
+        for half in ["a", "b"] {
+            dir.prints(&format!(
+                "partial {ops} -q -c {column} --by {key} {half}.arrow -o {half}.by"
+            ));
+        }
+        for states in ["a.by b.by", "b.by a.by"] {
+            assert_eq!(dir.prints(&format!("merge -q {states}")), expected);
+            dir.prints(&format!("merge -q {states} -o both.state"));
+            assert_eq!(dir.prints("merge -q both.state"), expected);
+        }
+    }
+    // Other digits behind the point, and what is written is read again.
+    let mills = Decimal64Array::from(vec![-50, 30]).with_precision_and_scale(10, 3).unwrap();
+    dir.file("m.arrow", arrow(&[("k", Arc::new(mills)), values(2)]));
+    let finer = "-0.050\t8\n0.030\t13\n184467440737095516.160\t6\n";
+    assert!(dir.fails(1, "sum -c x --by k t.arrow m.arrow").contains("t.arrow:k"), "39 digits");
+    let rest = columns.clone().map(|(name, column)| (name, column.slice(3, 4)));
+    dir.file("rest.arrow", arrow(&rest));
+    assert_eq!(dir.prints("sum -c x --by k rest.arrow m.arrow"), finer.replace("\t8", "\t6"));
+    for (end, wide, narrow) in [
+        ("arrow", "decimal256(76, 10)", "decimal128(38, 2)"),
+        ("parquet", "(Decimal 76,10)", "(Decimal 38,2)"),
+    ] {
+        dir.prints(&format!("reduce -q --op sum,min -c d --by s t.arrow -o by.{end}"));
+        assert!(dir.prints(&format!("inspect by.{end}")).contains(wide));
+        assert_eq!(dir.prints(&format!("sum -q -c sum by.{end}")), format!("{sum}\n"));
+        dir.prints(&format!("sum -c x --by k t.arrow -o keys.{end}"));
+        assert!(dir.prints(&format!("inspect keys.{end}")).contains(narrow));
+        assert_eq!(dir.prints(&format!("sum -c sum --by k keys.{end}")), keys);
+        dir.prints(&format!("norm1 -q -c d t.arrow -o norm.{end}"));
+        assert!(dir.prints(&format!("inspect norm.{end}")).contains(wide));
+    }
+    assert_eq!(dir.prints("max -q -c sum by.arrow"), "10000000000000000000000000000.0000000004\n");
+    for end in ["arrow", "parquet"] {
+        let complaint = dir.fails(1, &format!("sum -q -c norm1 norm.{end}"));
+        assert!(complaint.contains("a decimal is beyond 128 bits"), "{complaint}");
+        assert!(complaint.contains("hint: cast the column"), "{complaint}");
+    }
+    let refused = dir.fails(2, "max -q -c d t.arrow -o max.npy");
+    assert!(refused.contains("NumPy has no decimals"), "{refused}");
 }

@@ -1,10 +1,11 @@
 //! From exact numbers to answers of the type asked for.
 
-use super::{NanPolicy, Op, Rules, Scalar, Value};
+use super::{Decimal, NanPolicy, Op, Rules, Scalar, Value};
 use crate::DType;
 use crate::element::{Element, Parts, bf16, f16};
 use crate::error::{Error, Result};
 use crate::exact::round::Truncated;
+use num_bigint::BigInt;
 
 /// A real number, or an infinity or NaN.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +98,16 @@ pub(super) fn integer(
         return Err(Error::UnsupportedOut { op, dtype, out });
     }
     let scalar = Scalar::integer(value, out);
-    scalar.ok_or_else(|| Error::Overflow { op, total: rules.shown(&value), out })
+    scalar.map_or_else(|| beyond(op, &value.into(), out, rules), Ok)
+}
+
+/// An integer that is beyond `out`: an answer if it is of decimals, and nobody asks for a type.
+pub(super) fn beyond(op: Op, value: &BigInt, out: DType, rules: &Rules) -> Result<Scalar> {
+    let decimal = match (rules.decimals, rules.out) {
+        (Some(digits), None) => Decimal::new(value, digits).map(Scalar::Decimal),
+        _ => None,
+    };
+    decimal.ok_or_else(|| Error::Overflow { op, total: rules.shown(value), out })
 }
 
 /// A count or a position in `out`, or else in u64; never a float.

@@ -1,5 +1,6 @@
 //! States whose kind and element type are known at run time.
 
+use super::wide::Wide;
 use super::{Kind, Op, Rules, Run, State, Value, payload};
 use crate::DType;
 use crate::element::Element;
@@ -84,7 +85,7 @@ impl<'a> RawRun<'a> {
 }
 
 /// The methods of every state, independent of its type.
-trait Erased: Send + Sync {
+pub(super) trait Erased: Send + Sync {
     fn dtype(&self) -> DType;
     fn kind(&self) -> Kind;
     fn check_merge(&self, other: &dyn Any) -> Option<Result<()>>;
@@ -149,6 +150,8 @@ const MAGIC: [u8; 4] = *b"WFst";
 const VERSION: u16 = 1;
 const HEADER: usize = 16;
 const TRAILER: usize = 8;
+/// In the place of a type: i64, with elements beyond them.
+const WIDE: u8 = 0x85;
 
 impl AnyState {
     /// The state of no elements.
@@ -185,6 +188,24 @@ impl AnyState {
         self.0.as_any_mut().downcast_mut()
     }
 
+    /// The state over decimals beyond 64 bits, if it is one.
+    pub(super) fn wide(&self) -> Option<&Wide> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// Whether some elements, which are decimals, are beyond 64 bits.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_wide(&self) -> bool {
+        self.wide().is_some()
+    }
+
+    /// Both as states that take in elements of any size, if one of them is.
+    fn widened(&self, other: &AnyState) -> Option<[Wide; 2]> {
+        let wide = self.wide().is_some() || other.wide().is_some();
+        if wide { Some([Wide::of(self)?, Wide::of(other)?]) } else { None }
+    }
+
     /// The position behind the last one that it holds; 0 if it holds none, or does not
     /// depend on positions.
     #[must_use]
@@ -197,6 +218,9 @@ impl AnyState {
     /// # Errors
     /// Those of [`merge`](Self::merge), which does not fail if this does not.
     pub fn check_merge(&self, other: &AnyState) -> Result<()> {
+        if let Some([ours, theirs]) = self.widened(other) {
+            return ours.check_merge(&theirs);
+        }
         let checked = self.0.check_merge(other.0.as_any());
         checked.unwrap_or_else(|| Err(self.mismatch(other)))
     }
@@ -208,6 +232,11 @@ impl AnyState {
     /// [`StateMismatch`](Error::StateMismatch) if it is of another kind or
     /// type, and the errors of [`State::merge`].
     pub fn merge(&mut self, other: &AnyState) -> Result<()> {
+        if let Some([mut ours, theirs]) = self.widened(other) {
+            ours.merge(&theirs)?;
+            self.0 = Box::new(ours);
+            return Ok(());
+        }
         // Anchors of sums of exponentials are floats.
         let merged = fpenv::usual(|| self.0.merge(other.0.as_any()));
         merged.unwrap_or_else(|| Err(self.mismatch(other)))
@@ -276,7 +305,7 @@ impl AnyState {
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.push(self.kind().code());
-        out.push(self.dtype().code());
+        out.push(if self.is_wide() { WIDE } else { self.dtype().code() });
         out.extend_from_slice(&[0; 8]);
         self.0.write(&mut out);
         let len = (out.len() - HEADER) as u64;
@@ -320,9 +349,14 @@ impl AnyState {
             return Err(Error::RetiredState { was });
         }
         let kind = Kind::from_code(header[6]).ok_or_else(|| damaged("its kind is unknown"))?;
-        let dtype =
-            DType::from_code(header[7]).ok_or_else(|| damaged("its element type is unknown"))?;
-        let state = AnyState::from_payload(kind, dtype, &body[HEADER..])?;
+        let payload = &body[HEADER..];
+        let state = if header[7] == WIDE {
+            Wide::read(kind, payload)?.into()
+        } else {
+            let dtype = DType::from_code(header[7]);
+            let dtype = dtype.ok_or_else(|| damaged("its element type is unknown"))?;
+            AnyState::from_payload(kind, dtype, payload)?
+        };
         *bytes = &rest[TRAILER..];
         Ok(state)
     }
@@ -356,6 +390,12 @@ impl<S: State> From<S> for AnyState {
     }
 }
 
+impl From<Wide> for AnyState {
+    fn from(state: Wide) -> AnyState {
+        AnyState(Box::new(state))
+    }
+}
+
 impl Clone for AnyState {
     fn clone(&self) -> Self {
         AnyState(self.0.duplicate())
@@ -365,7 +405,8 @@ impl Clone for AnyState {
 /// Equal states have the same payload: their forms are canonical.
 impl PartialEq for AnyState {
     fn eq(&self, other: &Self) -> bool {
-        (self.kind(), self.dtype()) == (other.kind(), other.dtype())
+        (self.kind(), self.dtype(), self.is_wide())
+            == (other.kind(), other.dtype(), other.is_wide())
             && self.payload() == other.payload()
     }
 }

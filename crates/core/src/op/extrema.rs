@@ -68,6 +68,17 @@ impl Extrema<i64> {
         }
         Some(scaled)
     }
+
+    /// The smallest and the largest element, and where each comes first.
+    pub(super) fn places(&self) -> Option<[(i64, u64); 2]> {
+        let (min, max) = self.ends()?;
+        Some([(min, self.min.1), (max, self.max.1)])
+    }
+
+    /// The positions seen.
+    pub(super) fn seen(&self) -> &Spans {
+        &self.seen
+    }
 }
 
 impl<T: Element> Extrema<T> {

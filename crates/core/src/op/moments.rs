@@ -73,7 +73,10 @@ impl<T: Element> State for Moments<T> {
             Op::Var | Op::Std => {
                 let out = answer::float_type(op, T::DTYPE, rules)?;
                 let real = match (op, self.variance(rules)?) {
-                    (Op::Std, Real::Finite(variance)) => Real::Finite(variance.sqrt()),
+                    (Op::Std, Real::Finite(variance)) => {
+                        Real::Finite(rules.squared(variance).sqrt())
+                    }
+                    (_, Real::Finite(variance)) => Real::Finite(rules.squared(variance)),
                     (_, variance) => variance,
                 };
                 Ok(Value::One(real.round(out)))

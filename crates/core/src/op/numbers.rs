@@ -1,9 +1,9 @@
 //! Many numbers of one type.
 
-use super::Scalar;
-use super::large_pages;
+use super::{Decimal, Scalar, large_pages};
 use crate::DType;
 use crate::element::Element;
+use crate::error::{Error, Result};
 use crate::item::Item;
 
 /// A vector of numbers whose type is known at run time.
@@ -13,6 +13,9 @@ pub struct Numbers {
     /// Whole words, so that elements of every type are aligned.
     words: Vec<u64>,
     len: usize,
+    /// What the numbers are exactly, where some are decimals beyond 64 bits: as elements they are
+    /// rounded.
+    exact: Option<Box<[Decimal]>>,
 }
 
 impl Numbers {
@@ -24,7 +27,7 @@ impl Numbers {
     pub fn zeros(dtype: DType, len: usize) -> Numbers {
         let words = vec![0; len.saturating_mul(dtype.size()).div_ceil(8)];
         large_pages::ask_for(&words);
-        Numbers { dtype, words, len }
+        Numbers { dtype, words, len, exact: None }
     }
 
     /// The numbers of a slice.
@@ -33,6 +36,35 @@ impl Numbers {
         let mut numbers = Numbers::zeros(T::Element::DTYPE, items.len());
         numbers.bytes_mut().copy_from_slice(bytemuck::cast_slice(items));
         numbers
+    }
+
+    /// Decimals, which may be beyond 64 bits. As elements they are the nearest f64.
+    #[must_use]
+    pub fn of_decimals(decimals: Vec<Decimal>) -> Numbers {
+        let rounded: Vec<f64> = decimals.iter().map(|decimal| decimal.to_f64()).collect();
+        Numbers { exact: Some(decimals.into()), ..Numbers::of(&rounded) }
+    }
+
+    /// The decimals, if some are beyond 64 bits.
+    #[must_use]
+    pub fn decimals(&self) -> Option<&[Decimal]> {
+        self.exact.as_deref()
+    }
+
+    /// Numbers some of which are decimals beyond 64 bits, and all others integers of the same
+    /// unit, as such decimals; `None` where there are none.
+    #[must_use]
+    pub fn of_wide(scalars: impl Iterator<Item = Scalar> + Clone) -> Option<Numbers> {
+        let digits = scalars.clone().find_map(|number| match number {
+            Scalar::Decimal(decimal) => Some(decimal.digits()),
+            _ => None,
+        })?;
+        let decimal = |number: Scalar| match number {
+            Scalar::Decimal(decimal) => decimal,
+            Scalar::Int(integer, _) => Decimal::of(integer.into(), digits),
+            other => Decimal::of(other.to_bits().into(), digits),
+        };
+        Some(Numbers::of_decimals(scalars.map(decimal).collect()))
     }
 
     /// The type of the numbers.
@@ -86,6 +118,9 @@ impl Numbers {
     /// The number at `index`, if there are as many.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Scalar> {
+        if let Some(exact) = &self.exact {
+            return exact.get(index).copied().map(Scalar::Decimal);
+        }
         let size = self.dtype.size();
         let bytes = self.bytes().chunks_exact(size).nth(index)?;
         let mut word = [0; 8];
@@ -114,20 +149,32 @@ impl Numbers {
 
     /// Appends other numbers of the same type; of another type they are
     /// ignored.
-    pub fn append(&mut self, other: &Numbers) {
-        if other.dtype != self.dtype {
-            return;
+    ///
+    /// # Errors
+    /// [`Error::TooManyOutputs`] where there is no memory for all: nothing is changed then.
+    pub fn append(&mut self, other: &Numbers) -> Result<()> {
+        if other.dtype != self.dtype || other.exact.is_some() != self.exact.is_some() {
+            return Ok(());
+        }
+        let len = self.len.saturating_add(other.len);
+        let more = len.saturating_mul(self.dtype.size()).div_ceil(8) - self.words.len();
+        if self.words.try_reserve(more).is_err() && self.words.try_reserve_exact(more).is_err() {
+            return Err(Error::TooManyOutputs { outputs: len });
+        }
+        if let (Some(all), Some(others)) = (&mut self.exact, &other.exact) {
+            *all = all.iter().chain(others).copied().collect();
         }
         let old = self.len * self.dtype.size();
         self.len += other.len;
         self.words.resize((self.len * self.dtype.size()).div_ceil(8), 0);
         self.bytes_mut()[old..].copy_from_slice(other.bytes());
+        Ok(())
     }
 }
 
 impl PartialEq for Numbers {
     fn eq(&self, other: &Self) -> bool {
-        self.dtype == other.dtype && self.bytes() == other.bytes()
+        self.dtype == other.dtype && self.exact == other.exact && self.bytes() == other.bytes()
     }
 }
 impl Eq for Numbers {}

@@ -44,9 +44,9 @@ pub struct Rules {
     /// Whether integer totals wrap around instead of failing.
     pub wrap: bool,
     /// The digits behind the point of decimals, whose elements are integers: answers that are
-    /// floats have these digits behind the point.
+    /// floats have these digits behind the point, and exact ones may leave 64 bits.
     #[doc(hidden)]
-    pub decimals: u8,
+    pub decimals: Option<u8>,
 }
 
 impl Rules {
@@ -55,7 +55,7 @@ impl Rules {
     #[must_use]
     pub const fn new() -> Rules {
         let nan = NanPolicy::Propagate;
-        Rules { nan, ddof: 0, ddof_fraction: 0, out: None, wrap: false, decimals: 0 }
+        Rules { nan, ddof: 0, ddof_fraction: 0, out: None, wrap: false, decimals: None }
     }
 
     /// The same rules with what NaNs do.
@@ -111,7 +111,7 @@ impl Rules {
     #[doc(hidden)]
     #[must_use]
     pub const fn decimals(self, decimals: u8) -> Rules {
-        Rules { decimals, ..self }
+        Rules { decimals: Some(decimals), ..self }
     }
 
     /// The quotient of a number, nothing of which is cut off if it is one of decimals, whose
@@ -119,21 +119,29 @@ impl Rules {
     #[inline]
     pub(super) fn quotient(&self, number: Truncated, n: u64) -> Truncated {
         match self.decimals {
-            0 => number.divide(n),
-            digits => decimal_quotient(number, n, digits),
+            None | Some(0) => number.divide(n),
+            Some(digits) => decimal_quotient(number, n, digits),
         }
     }
 
     /// The number itself, in the same way.
     #[inline]
     pub(super) fn pointed(&self, number: Truncated) -> Truncated {
-        if self.decimals == 0 { number } else { self.quotient(number, 1) }
+        if self.decimals.unwrap_or(0) == 0 { number } else { self.quotient(number, 1) }
+    }
+
+    /// A number that has the digits behind the point twice, as squares have, in the same way.
+    pub(super) fn squared(&self, number: Truncated) -> Truncated {
+        match self.decimals {
+            None | Some(0) => number,
+            Some(digits) => decimal_quotient(number, 1, 2 * digits),
+        }
     }
 
     /// An integer as it is printed: of decimals with the point, as in `-0.05`.
     #[doc(hidden)]
     pub fn shown(&self, integer: &impl core::fmt::Display) -> String {
-        let digits = usize::from(self.decimals);
+        let digits = usize::from(self.decimals.unwrap_or(0));
         let sign = usize::from(integer.to_string().starts_with('-'));
         let mut text = format!("{integer:0width$}", width = digits + 1 + sign);
         if digits > 0 {
@@ -167,8 +175,8 @@ impl Rules {
 /// A number divided by `n` and by a power of ten, in one division.
 fn decimal_quotient(number: Truncated, n: u64, digits: u8) -> Truncated {
     let Truncated { negative, window, exponent, inexact } = number;
-    // Beyond a divisor of 64 bits and 38 digits there are as many again.
-    const SPARE: u32 = 320;
+    // Beyond a divisor of 64 bits and 38 digits, or of 76 digits, there are 128 bits and more.
+    const SPARE: u32 = 512;
     let divisor = BigUint::from(n) * BigUint::from(10u8).pow(digits.into());
     let dividend = BigUint::from(window) << SPARE;
     let quotient = &dividend / &divisor;

@@ -18,6 +18,9 @@ impl AnyState {
     /// ```
     #[must_use]
     pub fn scaled(&self, factor: u64) -> Option<AnyState> {
+        if let Some(wide) = self.wide() {
+            return wide.scaled(factor).map(AnyState::from);
+        }
         Some(match self.kind() {
             Kind::Sum | Kind::AbsSum => {
                 let mut state = *self.downcast_ref::<Sums<i64>>()?;

@@ -23,6 +23,7 @@ impl fmt::Display for Scalar {
             Scalar::BF16(x) => short(x.to_f32(), |d| bf16::from_f64(d).to_f32()).fmt(f),
             Scalar::F32(x) => x.fmt(f),
             Scalar::F64(x) => x.fmt(f),
+            Scalar::Decimal(x) => x.fmt(f),
         }
     }
 }

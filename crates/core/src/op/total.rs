@@ -70,7 +70,7 @@ fn integer_total<T: Element, F: Format>(
             return Ok(Scalar::from_bits(out, low_bits(limbs)));
         }
         let total = to_i128(limbs).and_then(|total| Scalar::integer(total, out));
-        total.ok_or_else(|| Error::Overflow { op, total: rules.shown(&to_big(limbs)), out })
+        total.map_or_else(|| answer::beyond(op, &to_big(limbs), out, rules), Ok)
     })
 }
 

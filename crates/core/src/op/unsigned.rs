@@ -27,7 +27,7 @@ impl AnyState {
     /// # Ok::<(), warpfold_core::Error>(())
     /// ```
     pub fn unsigned(&self) -> Result<AnyState> {
-        if self.dtype() != DType::I64 {
+        if self.dtype() != DType::I64 || self.is_wide() {
             return Err(Error::StateMismatch {
                 what: "element type",
                 left: DType::I64.to_string(),

@@ -1,5 +1,6 @@
 //! Answers.
 
+use super::Decimal;
 use crate::DType;
 use crate::element::{bf16, f16};
 
@@ -23,6 +24,8 @@ pub enum Scalar {
     F32(f32),
     /// A binary64.
     F64(f64),
+    /// A decimal beyond 64 bits. To those who do not know it, it is the nearest binary64.
+    Decimal(Decimal),
 }
 
 /// The type of an integer. Only this file makes one: a number is never of a type that has no
@@ -40,7 +43,7 @@ impl Scalar {
             Scalar::F16(_) => DType::F16,
             Scalar::BF16(_) => DType::BF16,
             Scalar::F32(_) => DType::F32,
-            Scalar::F64(_) => DType::F64,
+            Scalar::F64(_) | Scalar::Decimal(_) => DType::F64,
         }
     }
 
@@ -55,6 +58,7 @@ impl Scalar {
             Scalar::BF16(x) => u64::from(x.to_bits()),
             Scalar::F32(x) => u64::from(x.to_bits()),
             Scalar::F64(x) => x.to_bits(),
+            Scalar::Decimal(x) => x.to_f64().to_bits(),
         }
     }
 
@@ -117,13 +121,18 @@ impl Scalar {
             Scalar::BF16(x) => x.to_f64(),
             Scalar::F32(x) => f64::from(x),
             Scalar::F64(x) => x,
+            Scalar::Decimal(x) => x.to_f64(),
         }
     }
 }
 
 impl PartialEq for Scalar {
     fn eq(&self, other: &Self) -> bool {
-        self.dtype() == other.dtype() && self.to_bits() == other.to_bits()
+        match (self, other) {
+            (Scalar::Decimal(left), Scalar::Decimal(right)) => left == right,
+            (Scalar::Decimal(_), _) | (_, Scalar::Decimal(_)) => false,
+            _ => self.dtype() == other.dtype() && self.to_bits() == other.to_bits(),
+        }
     }
 }
 impl Eq for Scalar {}

@@ -83,6 +83,9 @@ impl AnyState {
     /// ```
     #[must_use]
     pub fn to_vector(&self) -> Option<Vec<i64>> {
+        if self.is_wide() {
+            return None;
+        }
         let accumulators = accumulators(self.kind(), self.dtype())?;
         let payload = self.payload();
         let words: Vec<i64> =

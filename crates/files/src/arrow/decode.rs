@@ -54,9 +54,8 @@ pub(super) struct ArrowBlock {
     pub(super) name: Arc<str>,
     /// The type of the elements in the buffer: of the values, or of keys.
     pub(super) stored: DType,
-    /// Of decimals the bytes of each, and the digits behind the point; they become elements of
-    /// the type.
-    pub(super) decimal: Option<(usize, u8)>,
+    /// Of decimals the bytes of each; they become elements of the type.
+    pub(super) decimal: Option<usize>,
     /// Where the keys find their values.
     pub(super) dictionary: Option<Arc<Dictionary>>,
     pub(super) endian: Endian,
@@ -118,17 +117,17 @@ impl ArrowBlock {
         };
         let (mut bits, mut values) = (Vec::new(), Vec::new());
         // Rows with decimals beyond 64 bits, which matter if they have a value.
-        let mut beyond = Vec::new();
-        let too_large = |digits| Error::format(name, unit::large(digits)).with_hint(unit::LARGE);
-        let digits = block.decimal.map_or(0, |(_, digits)| digits);
+        let mut beyond: Vec<(usize, i128)> = Vec::new();
+        let mut too_large: Vec<usize> = Vec::new();
         let mut left = block.rows;
         while left > 0 {
             let rows = left.min(ROWS) as usize;
             left -= rows as u64;
             batch.reset(dictionary.map_or(block.stored, Dictionary::dtype));
             beyond.clear();
+            too_large.clear();
             let mut fill = |out: &mut [u8]| -> io::Result<()> {
-                if let Some((bytes, _)) = block.decimal {
+                if let Some(bytes) = block.decimal {
                     let mut stored = vec![0; rows * bytes];
                     data.read_exact(&mut stored)?;
                     let each = stored.chunks_exact_mut(bytes).zip(out.chunks_exact_mut(size));
@@ -136,9 +135,13 @@ impl ArrowBlock {
                         if block.endian == Endian::Little {
                             stored.reverse();
                         }
-                        let value = unit::of_bytes(stored);
-                        beyond.extend(value.is_none().then_some(row));
-                        out.copy_from_slice(&value.unwrap_or(0).to_ne_bytes());
+                        let value = unit::of_bytes(stored).unwrap_or_else(|| {
+                            // It matters if the row has a value, too.
+                            too_large.push(row);
+                            0
+                        });
+                        beyond.extend(i64::try_from(value).is_err().then_some((row, value)));
+                        out.copy_from_slice(&(value as i64).to_ne_bytes());
                     }
                     return Ok(());
                 }
@@ -156,8 +159,20 @@ impl ArrowBlock {
             };
             if validity.is_none() && dictionary.is_none() {
                 fill(batch.grow(rows * size)).map_err(failed)?;
+                if !too_large.is_empty() {
+                    return Err(unit::beyond(name));
+                }
                 if !beyond.is_empty() {
-                    return Err(too_large(digits));
+                    values.clear();
+                    values.extend_from_slice(batch.bytes());
+                    batch.reset(block.stored);
+                    let mut from = 0;
+                    for &(row, decimal) in &beyond {
+                        put(&values[from * size..row * size], batch)?;
+                        batch.push_decimal(decimal);
+                        from = row + 1;
+                    }
+                    put(&values[from * size..], batch)?;
                 }
                 sink(batch)?;
                 continue;
@@ -165,22 +180,28 @@ impl ArrowBlock {
             values.resize(rows * size, 0);
             fill(&mut values).map_err(failed)?;
             let Some(validity) = &mut validity else {
-                if !beyond.is_empty() {
-                    return Err(too_large(digits));
-                }
                 put(&values, batch)?;
                 sink(batch)?;
                 continue;
             };
             bits.resize(rows.div_ceil(8), 0);
             validity.read_exact(&mut bits).map_err(failed)?;
-            if beyond.iter().any(|&row| bit(&bits, row)) {
-                return Err(too_large(digits));
+            if too_large.iter().any(|&row| bit(&bits, row)) {
+                return Err(unit::beyond(name));
             }
+            let mut beyond = beyond.iter().filter(|(row, _)| bit(&bits, *row)).peekable();
             let mut row = 0;
             while row < rows {
+                if let Some((_, decimal)) = beyond.next_if(|(at, _)| *at == row) {
+                    batch.push_decimal(*decimal);
+                    row += 1;
+                    continue;
+                }
                 let present = bit(&bits, row);
-                let end = run_end(&bits, row, rows);
+                let mut end = run_end(&bits, row, rows);
+                if let Some((at, _)) = beyond.peek().filter(|_| present) {
+                    end = end.min(*at);
+                }
                 if present {
                     put(&values[row * size..end * size], batch)?;
                 } else {

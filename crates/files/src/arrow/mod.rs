@@ -473,10 +473,7 @@ impl Reading {
         ArrowBlock {
             name: Arc::clone(&self.name),
             stored: self.stored(),
-            decimal: match (self.decimal, &self.unit) {
-                (Some(bytes), Some(Unit::Decimal(digits))) => Some((bytes, *digits)),
-                _ => None,
-            },
+            decimal: self.decimal,
             dictionary: self.dictionary.clone(),
             endian: self.endian,
             rows: plan.rows,

@@ -202,7 +202,7 @@ fn read_as(field: Field<'_>) -> Result<DType, String> {
             Some(_) if field.dictionary().is_some() => {
                 Err("decimals in a dictionary are not supported: decode the column".into())
             }
-            Some(d) if matches!(d.bitWidth(), 32 | 64 | 128) => {
+            Some(d) if matches!(d.bitWidth(), 32 | 64 | 128 | 256) => {
                 unit::digits(d.scale()).map(|_| DType::I64).ok_or_else(|| unit::DECIMALS.into())
             }
             _ => Err(unit::DECIMALS.into()),

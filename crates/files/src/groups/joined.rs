@@ -40,6 +40,14 @@ impl Kind {
             (None, Typing::Text) => "text".into(),
         }
     }
+
+    /// The same, of a column of a table: cells look like numbers, and are not.
+    fn name_in(&self, table: &Keyed) -> String {
+        match self.typing {
+            Typing::Text if table.is_of_cells() => "the text of its cells, as it is written".into(),
+            _ => self.name(),
+        }
+    }
 }
 
 /// The columns of joined tables: of keys, and of values.
@@ -108,12 +116,15 @@ fn refusal(
 ) -> Error {
     let (left, right, hint) = match error {
         warpfold::Error::UnitMismatch { left, right, hint } => (left, right, Some(hint)),
-        _ => (left.name(), right.name(), None),
+        _ => (left.name_in(before), right.name_in(other), None),
     };
     let what = format!("{column} is {right}, but in {} it is {left}", before.name);
     let error = Error::format(&other.name, what);
     match hint {
         Some(hint) => error.with_hint(hint),
+        None if before.is_of_cells() || other.is_of_cells() => {
+            error.with_hint("cast the column of numbers to text, or read the table of text from a file that has their type: .parquet or .arrow")
+        }
         None => error.with_hint("cast one of the two columns to the type of the other"),
     }
 }

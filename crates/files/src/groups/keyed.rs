@@ -47,6 +47,11 @@ enum Reader {
 }
 
 impl Keyed {
+    /// Whether the columns are cells of text, whose keys are as they are written.
+    pub(super) fn is_of_cells(&self) -> bool {
+        matches!(self.reader, Reader::Table(..))
+    }
+
     /// The columns of a table.
     #[cfg(feature = "text")]
     pub(crate) fn of_table(

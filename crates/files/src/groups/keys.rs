@@ -23,14 +23,14 @@ impl Scratch {
     pub(super) fn keys<'a>(&'a mut self, batch: &'a Batch, kind: &Kind) -> Result<KeyColumn<'a>> {
         match kind.typing {
             Typing::Text => Ok(self.texts(batch)),
-            _ => Ok(counting(self.numbers(batch)?, kind)),
+            _ => Ok(counting(self.numbers(batch)?.beyond(&batch.wide, 0), kind)),
         }
     }
 
     fn numbers<'a>(&'a mut self, batch: &'a Batch) -> Result<KeyColumn<'a>> {
         let dtype = batch.dtype();
         let rows = batch.rows() as usize;
-        if batch.missing() == 0 {
+        if batch.gaps().is_empty() {
             return Ok(View::from_bytes(dtype, batch.bytes(), &[rows])?.into());
         }
         let size = dtype.size();

@@ -23,7 +23,7 @@ impl Pair {
         self.gaps.clear();
         if gaps[0] == gaps[1] {
             self.gaps.extend(gaps[0].iter().map(|gap| (gap.row, gap.len)));
-            return GroupValues { items: items[0], others: items[1], gaps: &self.gaps };
+            return GroupValues { items: items[0], others: items[1], gaps: &self.gaps, wide: &[] };
         }
         let mut taken = [0, 0];
         for (words, items) in self.words.iter_mut().zip(items) {
@@ -56,7 +56,7 @@ impl Pair {
         }
         let [items, others] =
             self.words.each_ref().map(|words| &bytemuck::cast_slice(words)[..kept]);
-        GroupValues { items, others, gaps: &self.gaps }
+        GroupValues { items, others, gaps: &self.gaps, wide: &[] }
     }
 }
 

@@ -385,7 +385,8 @@ impl<'a> Desk<'a> {
                     _ => {
                         gaps.clear();
                         gaps.extend(batches[0].gaps().iter().map(|gap| (gap.row, gap.len)));
-                        GroupValues { items: items[0], others: &[], gaps }
+                        let wide = &batches[0].wide[..];
+                        GroupValues { items: items[0], others: &[], gaps, wide }
                     }
                 };
                 partial.absorb_values(place, values, numbered);

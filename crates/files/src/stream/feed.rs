@@ -72,6 +72,7 @@ impl Feed {
                         let Some(block) = blocks.next_block()? else { break };
                         let name = &self.name;
                         block.decode(batch, &mut |batch| {
+                            batch.check_narrow(name, None)?;
                             if let Some(gap) = batch.gaps().first() {
                                 return Err(Error::format(
                                     name.clone(),

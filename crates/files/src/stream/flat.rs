@@ -335,6 +335,9 @@ fn absorb_batch(
     base: u64,
 ) -> warpfold::Result<()> {
     let run = RawRun { start, items: batch.bytes(), others: &[] };
+    if !batch.wide.is_empty() {
+        workers.absorb_wide(batch.wide.iter().map(|&(row, decimal)| (start + row, decimal)));
+    }
     if let Some(walk) = walk {
         workers.absorb_along(RawRun { start: start.saturating_sub(base), ..run }, Some(walk), base)
     } else if batch.gaps().is_empty() {

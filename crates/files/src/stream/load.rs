@@ -222,6 +222,7 @@ impl Part {
 
     /// Appends a batch's rows.
     fn take(&mut self, batch: &Batch) -> Result<()> {
+        batch.check_narrow(&self.name, None)?;
         let size = self.dtype.size();
         let first = self.rows;
         if self.open && self.chunks.last().is_none_or(|&(_, dtype)| dtype != batch.dtype()) {

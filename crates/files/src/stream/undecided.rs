@@ -73,7 +73,7 @@ impl<'a> Values<'a> {
 pub(super) enum States {
     /// Of a type that is known.
     Fixed(DType, Workers),
-    Open(Undecided),
+    Open(Box<Undecided>),
 }
 
 /// States over integers and over floats, made when they are needed.
@@ -101,7 +101,7 @@ impl States {
 
     /// The states of no elements, of a type that nobody knows.
     pub(super) fn open(arrays: usize, takes_floats: bool) -> States {
-        States::Open(Undecided {
+        States::Open(Box::new(Undecided {
             arrays,
             takes_floats,
             decided: false,
@@ -109,7 +109,7 @@ impl States {
             unsigned: None,
             floats: None,
             rooms: Default::default(),
-        })
+        }))
     }
 
     /// Takes in values whose first row has index `start`, and as many of a second

@@ -1,29 +1,52 @@
 """Functions that are made of others, under the names that people look for."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _warpfold
+
+if TYPE_CHECKING:
+    from ._warpfold import _Answer, _Array, _Axis, _DType, _Mask, _Nan, _Out
 
 __all__ = ["average", "ptp", "std_mean", "var_mean"]
 
 
-def ptp(x: Any, /, axis: Any = None, out: Any = None, keepdims: bool = False, *, dtype: Any = None, where: Any = None, nan: Any = None, device: str | None = None, threads: int | None = None) -> Any:
+def ptp(x: _Array, /, axis: _Axis = None, out: _Out = None, keepdims: bool = False, *, dtype: _DType = None, where: _Mask = None, nan: _Nan = None, device: str | None = None, threads: int | None = None) -> _Answer:
     """The largest element minus the smallest, rounded once: ``range`` by NumPy's name.
 
-    Of signed integers of NumPy the answer is an int64, and an ``OverflowError`` where that is too small; NumPy's
-    wraps around. The other words and errors are those of ``range``.
+    Of signed integers of NumPy the answer is an int64, where NumPy's wraps around in the type of the elements.
+
+    Arguments:
+        x: an array or numbers
+        axis: the axes that are reduced, an integer or several of them; without it all
+        out: an array that the answers are written to, and that is returned
+        keepdims: whether the reduced axes stay, with length 1
+        dtype: the type of the answer, such as ``"float64"``
+        where: the elements that count: truth values of the shape of x, or of one that is broadcast to it
+        nan: ``"propagate"``, ``"omit"`` or ``"raise"``: what NaNs do
+        device, threads: as for ``sum``
+
+    Raises:
+        ValueError: no elements, or none but NaNs under ``nan="omit"``; an ``out`` of another shape.
+        TypeError: an object that holds no numbers; an ``out`` of another type.
+        OverflowError: a difference of integers that the answer's type does not have.
 
     >>> ptp([3, 1, 4])
     3
+    >>> ptp([[1.0, 5.0], [2.0, 2.5]], axis=1)
+    [4.0, 0.5]
+    >>> ptp([1.0, float("nan"), 3.0], nan="omit")
+    2.0
     """
     if dtype is None and out is None and getattr(getattr(x, "dtype", None), "kind", None) == "i":
         dtype = "int64"
     return _warpfold.range(x, axis, dtype, out, keepdims, where=where, nan=nan, device=device, threads=threads)
 
 
-def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False, device: str | None = None, threads: int | None = None) -> Any:
+def average(x: _Array, /, axis: _Axis = None, weights: _Array | None = None, returned: bool = False, *, keepdims: bool = False, device: str | None = None, threads: int | None = None) -> _Answer:
     """The weighted mean: the exact sum of ``x * weights`` over the exact sum of the weights, each rounded once.
 
     Arguments:
@@ -112,22 +135,56 @@ def _quotient(x: Any, y: Any) -> Any:
     return x / y
 
 
-def var_mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float | None = None, correction: float | None = None, where: Any = None, nan: Any = None, device: str | None = None, threads: int | None = None) -> tuple[Any, Any]:
-    """The variance and the mean in one pass. As for ``var``, and unlike in torch, nothing is subtracted from the count unless it is said.
+def var_mean(x: _Array, /, axis: _Axis = None, dtype: _DType = None, keepdims: bool = False, *, ddof: float | None = None, correction: float | None = None, where: _Mask = None, nan: _Nan = None, device: str | None = None, threads: int | None = None) -> tuple[_Answer, _Answer]:
+    """The variance and the mean in one pass, each rounded once.
 
-    The words and errors are those of ``reduce``.
+    As for ``var``, and unlike in torch, nothing is subtracted from the count unless it is said.
+
+    Arguments:
+        x: an array or numbers
+        axis: the axes that are reduced, an integer or several of them; without it all
+        dtype: the type of both answers, one of floats
+        keepdims: whether the reduced axes stay, with length 1
+        ddof, correction: what is subtracted from the count in the divisor, by NumPy's name and by the array API's
+        where: the elements that count: truth values of the shape of x, or of one that is broadcast to it
+        nan: ``"propagate"``, ``"omit"`` or ``"raise"``: what NaNs do
+        device, threads: as for ``sum``
+
+    Raises:
+        TypeError: an object that holds no numbers; a ``dtype`` that is none of floats; both ``ddof`` and ``correction``.
+        ValueError: NaNs under ``nan="raise"``.
+
+    Where no element is left, or not more than are subtracted, both or the variance are NaN.
 
     >>> var_mean([1.0, 2.0, 3.0], ddof=1)
     (1.0, 2.0)
+    >>> var_mean([[1.0, 3.0], [2.0, 2.0]], axis=1)
+    ([1.0, 0.0], [2.0, 2.0])
     """
     return _with_mean("var", x, axis, dtype, keepdims, ddof=ddof, correction=correction, where=where, nan=nan, device=device, threads=threads)
 
 
-def std_mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float | None = None, correction: float | None = None, where: Any = None, nan: Any = None, device: str | None = None, threads: int | None = None) -> tuple[Any, Any]:
-    """The standard deviation and the mean in one pass, as ``var_mean``.
+def std_mean(x: _Array, /, axis: _Axis = None, dtype: _DType = None, keepdims: bool = False, *, ddof: float | None = None, correction: float | None = None, where: _Mask = None, nan: _Nan = None, device: str | None = None, threads: int | None = None) -> tuple[_Answer, _Answer]:
+    """The standard deviation and the mean in one pass, each rounded once.
+
+    Arguments:
+        x: an array or numbers
+        axis: the axes that are reduced, an integer or several of them; without it all
+        dtype: the type of both answers, one of floats
+        keepdims: whether the reduced axes stay, with length 1
+        ddof, correction: what is subtracted from the count in the divisor, by NumPy's name and by the array API's
+        where: the elements that count: truth values of the shape of x, or of one that is broadcast to it
+        nan: ``"propagate"``, ``"omit"`` or ``"raise"``: what NaNs do
+        device, threads: as for ``sum``
+
+    Raises:
+        TypeError: an object that holds no numbers; a ``dtype`` that is none of floats; both ``ddof`` and ``correction``.
+        ValueError: NaNs under ``nan="raise"``.
 
     >>> std_mean([1.0, 2.0, 3.0], ddof=1)
     (1.0, 2.0)
+    >>> std_mean([2.0, 4.0, float("nan")], nan="omit")
+    (1.0, 3.0)
     """
     return _with_mean("std", x, axis, dtype, keepdims, ddof=ddof, correction=correction, where=where, nan=nan, device=device, threads=threads)
 

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //!  WFgroups  version  head                                  groups            CRC-32
-//!  u8*8      u32=1|2  question, columns, rows, positions    keys and states   u32, of all before
+//!  u8*8      u32=1..3 question, columns, rows, positions    keys and states   u32, of all before
 //! ```
 //!
 //! Version 2 has units: what the keys of each column count, and the values of each, follows
-//! the column's name. Where nothing counts anything the version is 1.
+//! the column's name. Where nothing counts anything the version is 1. Version 3 has decimals
+//! beyond 64 bits: keys, of 16 bytes, and values. Behind the states of each column of values of a
+//! group a byte says whether the group has such, and the states of these follow.
 //!
 //! Numbers in the head and in the groups have seven bits a byte, the lowest first. Groups
 //! follow in the order of their keys, so that partials of the same rows have the same
@@ -18,6 +20,7 @@ use super::keys::KeyType;
 use super::partial::{GroupPartial, Question};
 use crate::reduction::Reduction;
 use crate::unit::Unit;
+use warpfold_core::op::wide::Wide;
 use warpfold_core::{DType, Error, Op, Result};
 use warpfold_cpu::groups::words::{self, damaged};
 
@@ -25,6 +28,8 @@ const MAGIC: [u8; 8] = *b"WFgroups";
 /// The version without units, and the one with them.
 const PLAIN: u32 = 1;
 const COUNTED: u32 = 2;
+/// The one with decimals beyond 64 bits, too.
+const WIDE: u32 = 3;
 const HEADER: usize = 12;
 const TRAILER: usize = 4;
 
@@ -45,10 +50,16 @@ impl GroupPartial {
         let mut out = MAGIC.to_vec();
         let units = self.groups.columns().iter().map(Dictionary::unit);
         let mut units = units.chain(self.values.iter().map(|values| values.unit.as_ref()));
-        let version = if units.any(|unit| unit.is_some()) { COUNTED } else { PLAIN };
+        let is_wide = self.values.iter().any(|values| !values.wide.is_empty())
+            || self.groups.columns().iter().any(Dictionary::is_wide);
+        let version = match units.any(|unit| unit.is_some()) {
+            _ if is_wide => WIDE,
+            true => COUNTED,
+            false => PLAIN,
+        };
         out.extend(version.to_le_bytes());
         self.write_head(version, &mut out);
-        self.write_groups(&mut out);
+        self.write_groups(version, &mut out);
         let checksum = crc32fast::hash(&out);
         out.extend(checksum.to_le_bytes());
         out
@@ -56,7 +67,7 @@ impl GroupPartial {
 
     fn write_head(&self, version: u32, out: &mut Vec<u8>) {
         let write_unit = |unit: Option<&Unit>, out: &mut Vec<u8>| {
-            if version == COUNTED {
+            if version != PLAIN {
                 Unit::write(unit, out);
             }
         };
@@ -94,7 +105,7 @@ impl GroupPartial {
         }
     }
 
-    fn write_groups(&self, out: &mut Vec<u8>) {
+    fn write_groups(&self, version: u32, out: &mut Vec<u8>) {
         words::write(out, self.groups.len() as u64);
         for group in self.groups.sorted() {
             for (column, code) in self.groups.columns().iter().zip(self.groups.codes(group)) {
@@ -105,7 +116,7 @@ impl GroupPartial {
                         words::write(out, word);
                     }
                     (_, text) => {
-                        out.push(1);
+                        out.push(if column.is_wide() { 2 } else { 1 });
                         write_text(out, text.unwrap_or_default());
                     }
                 }
@@ -113,8 +124,18 @@ impl GroupPartial {
             if let Some(&first) = self.first.get(group as usize) {
                 words::write(out, first);
             }
-            for table in self.values.iter().flat_map(|values| &values.tables) {
-                table.write(group, out);
+            for values in &self.values {
+                values.tables.iter().for_each(|table| table.write(group, out));
+                if version == WIDE {
+                    let wide = values.wide.get(&group);
+                    out.push(u8::from(wide.is_some()));
+                    for state in wide.into_iter().flatten() {
+                        let mut payload = Vec::new();
+                        state.write(&mut payload);
+                        words::write(out, payload.len() as u64);
+                        out.extend(payload);
+                    }
+                }
             }
         }
     }
@@ -131,8 +152,8 @@ impl GroupPartial {
         }
         let version = bytes[8..].first_chunk().ok_or_else(ends)?;
         let found = u32::from_le_bytes(*version);
-        if ![PLAIN, COUNTED].contains(&found) {
-            return Err(Error::StateVersion { found, reads: COUNTED });
+        if ![PLAIN, COUNTED, WIDE].contains(&found) {
+            return Err(Error::StateVersion { found, reads: WIDE });
         }
         let (body, checksum) = bytes[HEADER..].split_last_chunk::<TRAILER>().ok_or_else(ends)?;
         if u32::from_le_bytes(*checksum) != crc32fast::hash(&bytes[..HEADER + body.len()]) {
@@ -140,18 +161,18 @@ impl GroupPartial {
         }
         let mut rest = body;
         let mut partial = read_head(found, &mut rest)?;
-        partial.read_groups(&mut rest)?;
+        partial.read_groups(found, &mut rest)?;
         if rest.is_empty() { Ok(partial) } else { Err(damaged("bytes follow its groups")) }
     }
 
-    fn read_groups(&mut self, rest: &mut &[u8]) -> Result<()> {
+    fn read_groups(&mut self, version: u32, rest: &mut &[u8]) -> Result<()> {
         let count = words::read(rest)?;
         let dense = self.groups.dense();
         if dense.is_some_and(|dense| dense as u64 != count) {
             return Err(damaged("dense groups are missing"));
         }
         for expected in 0..count {
-            let group = self.groups.insert(|column| read_key(column, rest))?;
+            let group = self.groups.insert(|column| read_key(version, column, rest))?;
             // In the order of their keys dense groups come as they are numbered.
             if u64::from(group) != expected {
                 return Err(damaged("a key comes twice"));
@@ -164,8 +185,21 @@ impl GroupPartial {
                     return Err(damaged("a group begins with a row that is not held"));
                 }
             }
-            for table in self.values.iter_mut().flat_map(|values| &mut values.tables) {
-                table.read(group, rest)?;
+            for values in &mut self.values {
+                for table in &mut values.tables {
+                    table.read(group, rest)?;
+                }
+                if version == WIDE && read_byte(rest)? != 0 {
+                    if !values.unit.as_ref().is_some_and(Unit::is_number) {
+                        return Err(damaged("decimals among what are none"));
+                    }
+                    let mut states = Vec::new();
+                    for table in &values.tables {
+                        let len = words::read(rest)?;
+                        states.push(Wide::read(table.kind(), words::take(rest, len)?)?);
+                    }
+                    values.wide.insert(group, states);
+                }
             }
         }
         Ok(())
@@ -191,13 +225,17 @@ fn read_dtype(code: u8) -> Result<DType> {
     DType::from_code(code).ok_or_else(|| damaged("an element type is unknown"))
 }
 
-fn read_key(column: &mut Dictionary, rest: &mut &[u8]) -> Result<u32> {
+fn read_key(version: u32, column: &mut Dictionary, rest: &mut &[u8]) -> Result<u32> {
     let code = match (read_byte(rest)?, column.key_type()) {
         (0, _) => Some(column.missing()?),
         (1, KeyType::Number(_)) => column.insert_word(words::read(rest)?)?,
         (1, KeyType::Text) => {
             let len = words::read(rest)?;
             column.insert_text(words::take(rest, len)?)?
+        }
+        (2, KeyType::Number(_)) if version == WIDE => {
+            let len = words::read(rest)?;
+            column.insert_wide(words::take(rest, len)?)?
         }
         _ => None,
     };
@@ -206,7 +244,7 @@ fn read_key(column: &mut Dictionary, rest: &mut &[u8]) -> Result<u32> {
 
 /// What the integers of a column of type `dtype` count.
 fn read_unit(version: u32, dtype: Option<DType>, rest: &mut &[u8]) -> Result<Option<Unit>> {
-    let unit = if version == COUNTED { Unit::read(rest)? } else { None };
+    let unit = if version == PLAIN { None } else { Unit::read(rest)? };
     match dtype {
         Some(DType::I32 | DType::I64) => Ok(unit),
         _ if unit.is_none() => Ok(None),

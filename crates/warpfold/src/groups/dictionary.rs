@@ -7,14 +7,23 @@ use super::widened::Counted;
 use crate::unit::Unit;
 use core::ops::Range;
 use warpfold_core::element::{Element, Key};
-use warpfold_core::op::{Numbers, Scalar};
+use warpfold_core::op::{Decimal, Numbers, Scalar};
 use warpfold_core::{DType, Error, Result, with_element};
 use warpfold_cpu::groups::{Numbering, OutOfMemory, TextNumbering, check_memory};
 
 /// Distinct keys with their numbers, which are called codes.
 #[derive(Clone, Debug)]
 pub(super) enum Dictionary {
-    Numbers { dtype: DType, unit: Option<Unit>, words: Numbering },
+    Numbers {
+        dtype: DType,
+        unit: Option<Unit>,
+        words: Numbering,
+    },
+    /// Decimals, some of them beyond 64 bits, as texts of 16 bytes in their order.
+    Wide {
+        unit: Option<Unit>,
+        texts: TextNumbering,
+    },
     Texts(TextNumbering),
 }
 
@@ -34,6 +43,7 @@ impl Dictionary {
     pub(super) fn key_type(&self) -> KeyType {
         match self {
             Dictionary::Numbers { dtype, .. } => KeyType::Number(*dtype),
+            Dictionary::Wide { .. } => KeyType::Number(DType::I64),
             Dictionary::Texts(_) => KeyType::Text,
         }
     }
@@ -41,7 +51,7 @@ impl Dictionary {
     /// What the keys count.
     pub(super) fn unit(&self) -> Option<&Unit> {
         match self {
-            Dictionary::Numbers { unit, .. } => unit.as_ref(),
+            Dictionary::Numbers { unit, .. } | Dictionary::Wide { unit, .. } => unit.as_ref(),
             Dictionary::Texts(_) => None,
         }
     }
@@ -59,6 +69,9 @@ impl Dictionary {
             Dictionary::Numbers { dtype, unit, .. } => {
                 Some(Counted { dtype: *dtype, unit: unit.clone() })
             }
+            Dictionary::Wide { unit, .. } => {
+                Some(Counted { dtype: DType::I64, unit: unit.clone() })
+            }
             Dictionary::Texts(_) => None,
         }
     }
@@ -69,6 +82,22 @@ impl Dictionary {
     /// A key that the type does not have; no memory.
     pub(super) fn widen(&mut self, joined: &Counted) -> Result<()> {
         let Some(own) = self.counted() else { return Ok(()) };
+        if let (Dictionary::Wide { unit, texts }, Some(widening)) =
+            (&mut *self, own.widening(joined))
+        {
+            let mut wide = TextNumbering::new();
+            for code in 0..texts.len() as u32 {
+                if texts.is_missing(code) {
+                    wide.missing()?;
+                    continue;
+                }
+                let decimal = decimal_of(texts.text(code)).checked_mul(widening.factor().into());
+                wide.number(&text_of(decimal.ok_or_else(|| own.beyond(joined))?))?;
+            }
+            *texts = wide;
+            unit.clone_from(&joined.unit);
+            return Ok(());
+        }
         let Dictionary::Numbers { dtype, unit, words } = self else { return Ok(()) };
         if let Some(widening) = own.widening(joined) {
             let mut wide = Numbering::new();
@@ -90,21 +119,21 @@ impl Dictionary {
     pub(super) fn len(&self) -> usize {
         match self {
             Dictionary::Numbers { words, .. } => words.len(),
-            Dictionary::Texts(texts) => texts.len(),
+            Dictionary::Texts(texts) | Dictionary::Wide { texts, .. } => texts.len(),
         }
     }
 
     pub(super) fn bytes(&self) -> usize {
         match self {
             Dictionary::Numbers { words, .. } => words.bytes(),
-            Dictionary::Texts(texts) => texts.memory(),
+            Dictionary::Texts(texts) | Dictionary::Wide { texts, .. } => texts.memory(),
         }
     }
 
     pub(super) fn is_missing(&self, code: u32) -> bool {
         match self {
             Dictionary::Numbers { words, .. } => words.is_missing(code),
-            Dictionary::Texts(texts) => texts.is_missing(code),
+            Dictionary::Texts(texts) | Dictionary::Wide { texts, .. } => texts.is_missing(code),
         }
     }
 
@@ -112,7 +141,7 @@ impl Dictionary {
     pub(super) fn truncate(&mut self, len: usize) {
         match self {
             Dictionary::Numbers { words, .. } => words.truncate(len),
-            Dictionary::Texts(texts) => texts.truncate(len),
+            Dictionary::Texts(texts) | Dictionary::Wide { texts, .. } => texts.truncate(len),
         }
     }
 
@@ -123,8 +152,31 @@ impl Dictionary {
     pub(super) fn missing(&mut self) -> Result<u32, OutOfMemory> {
         match self {
             Dictionary::Numbers { words, .. } => words.missing(),
-            Dictionary::Texts(texts) => texts.missing(),
+            Dictionary::Texts(texts) | Dictionary::Wide { texts, .. } => texts.missing(),
         }
+    }
+
+    /// The same keys by the same codes, as decimals that may be beyond 64 bits.
+    ///
+    /// # Errors
+    /// No memory.
+    fn make_wide(&mut self) -> Result<(), OutOfMemory> {
+        let Dictionary::Numbers { unit, words, .. } = self else { return Ok(()) };
+        let mut texts = TextNumbering::new();
+        for (&word, code) in words.words().iter().zip(0..) {
+            if words.is_missing(code) {
+                texts.missing()?;
+            } else {
+                texts.number(&text_of(word.cast_signed().into()))?;
+            }
+        }
+        *self = Dictionary::Wide { unit: unit.take(), texts };
+        Ok(())
+    }
+
+    /// Whether some keys are beyond 64 bits.
+    pub(super) fn is_wide(&self) -> bool {
+        matches!(self, Dictionary::Wide { .. })
     }
 
     /// Appends the codes of rows of a column, which is of this type; for rows without a
@@ -139,7 +191,30 @@ impl Dictionary {
         without: Option<u32>,
         codes: &mut Vec<u32>,
     ) -> Result<()> {
+        let (wide, origin) = keys.wide;
+        if !wide.is_empty() {
+            self.make_wide()?;
+        }
         match (self, &keys.items) {
+            (Dictionary::Wide { texts, .. }, Items::Numbers(input)) => {
+                let column = Column::new(input)?;
+                let mut words = Vec::with_capacity(rows.len());
+                read_words(&column, rows.clone(), &mut words);
+                let first = wide.partition_point(|&(row, _)| row - origin < rows.start as u64);
+                let mut wide = wide[first..].iter().peekable();
+                for (row, &word) in rows.zip(&words) {
+                    let beyond = wide.next_if(|&&(at, _)| at - origin == row as u64);
+                    let decimal = match beyond {
+                        Some(&(_, decimal)) => Some(decimal),
+                        None => input.is_valid(row).then(|| word.cast_signed().into()),
+                    };
+                    codes.push(match (decimal, without) {
+                        (Some(decimal), _) => texts.number(&text_of(decimal))?,
+                        (None, Some(without)) => without,
+                        (None, None) => texts.missing()?,
+                    });
+                }
+            }
             (Dictionary::Numbers { words, .. }, Items::Numbers(input)) => {
                 let column = Column::new(input)?;
                 let gaps = input.missing() > 0;
@@ -204,7 +279,7 @@ impl Dictionary {
                 refused?;
             }
             // The caller has compared the types.
-            (Dictionary::Numbers { .. }, _) => {}
+            (Dictionary::Numbers { .. } | Dictionary::Wide { .. }, _) => {}
         }
         Ok(())
     }
@@ -215,6 +290,9 @@ impl Dictionary {
     /// No memory.
     pub(super) fn adopt(&mut self, other: &Dictionary) -> Result<Vec<u32>, OutOfMemory> {
         check_memory(size_of::<u32>() * other.len())?;
+        if other.is_wide() {
+            self.make_wide()?;
+        }
         let codes = 0..other.len() as u32;
         codes
             .map(|code| match (&mut *self, other) {
@@ -222,8 +300,12 @@ impl Dictionary {
                 (Dictionary::Numbers { words, .. }, Dictionary::Numbers { words: theirs, .. }) => {
                     words.number(theirs.words()[code as usize])
                 }
-                (Dictionary::Texts(texts), Dictionary::Texts(theirs)) => {
+                (Dictionary::Texts(texts), Dictionary::Texts(theirs))
+                | (Dictionary::Wide { texts, .. }, Dictionary::Wide { texts: theirs, .. }) => {
                     texts.number(theirs.text(code))
+                }
+                (Dictionary::Wide { texts, .. }, Dictionary::Numbers { words, .. }) => {
+                    texts.number(&text_of(words.words()[code as usize].cast_signed().into()))
                 }
                 // The caller has compared the types.
                 _ => Ok(0),
@@ -241,27 +323,46 @@ impl Dictionary {
                 let canonical = with_element!(*dtype, T => is_canonical::<T>(word));
                 canonical.then(|| words.number(word)).transpose()
             }
+            Dictionary::Wide { texts, .. } => {
+                texts.number(&text_of(word.cast_signed().into())).map(Some)
+            }
             Dictionary::Texts(_) => Ok(None),
+        }
+    }
+
+    /// The code of a decimal that is beyond 64 bits.
+    pub(super) fn insert_wide(&mut self, text: &[u8]) -> Result<Option<u32>, OutOfMemory> {
+        let is_decimal = self.unit().is_some_and(Unit::is_number);
+        if !is_decimal || text.len() != 16 || i64::try_from(decimal_of(text)).is_ok() {
+            return Ok(None);
+        }
+        self.make_wide()?;
+        match self {
+            Dictionary::Wide { texts, .. } => texts.number(text).map(Some),
+            _ => Ok(None),
         }
     }
 
     pub(super) fn insert_text(&mut self, text: &[u8]) -> Result<Option<u32>, OutOfMemory> {
         match self {
             Dictionary::Texts(texts) => texts.number(text).map(Some),
-            Dictionary::Numbers { .. } => Ok(None),
+            Dictionary::Numbers { .. } | Dictionary::Wide { .. } => Ok(None),
         }
     }
 
     pub(super) fn word(&self, code: u32) -> Option<u64> {
         match self {
             Dictionary::Numbers { words, .. } => words.words().get(code as usize).copied(),
+            Dictionary::Wide { texts, .. } => {
+                i64::try_from(decimal_of(texts.text(code))).ok().map(i64::cast_unsigned)
+            }
             Dictionary::Texts(_) => None,
         }
     }
 
     pub(super) fn text(&self, code: u32) -> Option<&[u8]> {
         match self {
-            Dictionary::Texts(texts) => Some(texts.text(code)),
+            Dictionary::Texts(texts) | Dictionary::Wide { texts, .. } => Some(texts.text(code)),
             Dictionary::Numbers { .. } => None,
         }
     }
@@ -279,6 +380,12 @@ impl Dictionary {
                 }
                 keys.sort_unstable();
                 keys.into_iter().map(|(_, code)| code).collect()
+            }
+            Dictionary::Wide { texts, .. } => {
+                let mut codes: Vec<u32> =
+                    (0..texts.len() as u32).filter(|&c| !texts.is_missing(c)).collect();
+                codes.sort_by_key(|&code| texts.text(code));
+                codes
             }
             Dictionary::Texts(texts) => {
                 let mut codes: Vec<u32> =
@@ -311,6 +418,18 @@ impl Dictionary {
                 }
                 KeyValues::of_numbers(numbers, unit.clone(), missing)
             }
+            Dictionary::Wide { unit, texts } => {
+                let digits = match unit {
+                    Some(Unit::Decimal(digits)) => *digits,
+                    _ => 0,
+                };
+                let key = |code| match self.is_missing(code) {
+                    true => Decimal::of(0, digits),
+                    false => Decimal::of(decimal_of(texts.text(code)), digits),
+                };
+                let numbers = Numbers::of_decimals(codes.map(key).collect());
+                KeyValues::of_numbers(numbers, unit.clone(), missing)
+            }
             Dictionary::Texts(texts) => {
                 let bytes = codes.clone().map(|code| texts.text(code).len()).sum();
                 let mut all = Texts::with_capacity(codes.len(), bytes);
@@ -327,11 +446,25 @@ impl Dictionary {
             Dictionary::Numbers { dtype, unit, words } => {
                 shown(Scalar::from_bits(*dtype, words.words()[code as usize]), unit.as_ref())
             }
+            Dictionary::Wide { unit, texts } => {
+                let decimal = decimal_of(texts.text(code));
+                unit.as_ref().map_or_else(|| decimal.to_string(), |unit| unit.show(decimal))
+            }
             Dictionary::Texts(texts) => {
                 format!("{:?}", String::from_utf8_lossy(texts.text(code)))
             }
         }
     }
+}
+
+/// A decimal as a text; the order of such texts is that of the decimals.
+fn text_of(decimal: i128) -> [u8; 16] {
+    (decimal ^ i128::MIN).to_be_bytes()
+}
+
+/// The decimal of such a text.
+fn decimal_of(text: &[u8]) -> i128 {
+    text.try_into().map_or(0, |text| i128::from_be_bytes(text) ^ i128::MIN)
 }
 
 /// A number as what it counts.

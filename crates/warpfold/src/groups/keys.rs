@@ -20,6 +20,9 @@ pub struct KeyColumn<'a> {
     pub(super) items: Items<'a>,
     /// What they count.
     pub(super) unit: Option<Unit>,
+    /// Decimals beyond 64 bits, by their rows, ascending, which have no number; and which of these
+    /// is the first.
+    pub(super) wide: (&'a [(u64, i128)], u64),
 }
 
 #[derive(Clone, Debug)]
@@ -128,7 +131,7 @@ impl fmt::Display for KeyType {
 
 impl<'a> KeyColumn<'a> {
     pub(super) fn of(items: Items<'a>) -> KeyColumn<'a> {
-        KeyColumn { items, unit: None }
+        KeyColumn { items, unit: None, wide: (&[], 0) }
     }
 
     /// Says what the keys, which are integers, count: such as days since 1970-01-01. Keys that
@@ -146,6 +149,16 @@ impl<'a> KeyColumn<'a> {
     #[must_use]
     pub fn counting(mut self, unit: Unit) -> KeyColumn<'a> {
         self.unit = Some(unit);
+        self
+    }
+
+    /// Says which rows, ascending, have decimals beyond 64 bits: the numbers of these are missing.
+    /// The first row of the column is number `first` of these.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn beyond(mut self, wide: &'a [(u64, i128)], first: u64) -> KeyColumn<'a> {
+        let before = wide.partition_point(|&(row, _)| row < first);
+        self.wide = (&wide[before..], first);
         self
     }
 

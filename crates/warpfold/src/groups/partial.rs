@@ -9,11 +9,14 @@ use crate::answer;
 use crate::unit::Unit;
 use core::fmt;
 use core::ops::Range;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use warpfold_core::layout::Input;
-use warpfold_core::op::{Kind, Numbers, Op, Rules, Spans};
-use warpfold_core::{DType, Error, Result, fpenv};
+use warpfold_core::op::wide::Wide;
+use warpfold_core::op::{Kind, Numbers, Op, Rules, Spans, Value};
+use warpfold_core::{DType, Error, Result, Scalar, fpenv};
 use warpfold_cpu::groups::{
-    Finished, OutOfMemory, Positions, Rows, Table, check_memory, new_table,
+    Finished, OutOfMemory, Positions, Rows, Table, check_memory, new_table, words,
 };
 use warpfold_threads::{Pieces, Threads};
 
@@ -76,6 +79,8 @@ pub(super) struct Values {
     /// What they count.
     pub(super) unit: Option<Unit>,
     pub(super) tables: Vec<Box<dyn Table>>,
+    /// Of groups with decimals beyond 64 bits, the states of these: of each kind one.
+    pub(super) wide: BTreeMap<u32, Vec<Wide>>,
     /// Rows without a value.
     pub(super) missing: u64,
 }
@@ -83,7 +88,7 @@ pub(super) struct Values {
 impl Values {
     pub(super) fn new(name: String, dtype: DType, kinds: &[Kind]) -> Result<Values> {
         let tables = kinds.iter().map(|&kind| new_table(kind, dtype)).collect::<Result<_>>()?;
-        Ok(Values { name, dtype, unit: None, tables, missing: 0 })
+        Ok(Values { name, dtype, unit: None, tables, wide: BTreeMap::new(), missing: 0 })
     }
 
     /// Makes these the states of the same values in a unit that has `factor` steps for each.
@@ -93,8 +98,38 @@ impl Values {
         {
             return Err(unit.too_coarse(own));
         }
+        if let (Some(unit), Some(own)) = (unit, &self.unit) {
+            for wide in self.wide.values_mut().flatten() {
+                *wide = wide.scaled(factor).ok_or_else(|| unit.too_coarse(own))?;
+            }
+        }
         self.unit = unit.cloned();
         Ok(())
+    }
+
+    /// Takes in a decimal beyond 64 bits.
+    fn absorb_wide(&mut self, group: u32, decimal: i128, at: u64) {
+        let states = || self.tables.iter().map(|table| Wide::new(table.kind())).collect();
+        let states = self.wide.entry(group).or_insert_with(states);
+        states.iter_mut().for_each(|state| state.absorb(decimal, at));
+    }
+
+    /// The answer of a group of decimals, whatever their size.
+    fn value(&self, place: usize, op: Op, rules: &Rules, group: u32, rows: u64) -> Result<Value> {
+        let table = &self.tables[place];
+        let Some(wide) = self.wide.get(&group) else { return table.value(op, rules, group, rows) };
+        // What its decimals of 64 bits come to; the number of these precedes all else.
+        let mut bytes = Vec::new();
+        table.write(group, &mut bytes);
+        let count = match table.kind() {
+            Kind::Counts => table.value(Op::Count, &Rules::new(), group, rows)?.first().to_bits(),
+            _ => words::read(&mut &bytes[..])?,
+        };
+        let exact = Rules::new().decimals(rules.decimals.unwrap_or(0));
+        let answer = |op| table.value(op, &exact, group, rows);
+        let mut all = Wide::of_answers(table.kind(), count, answer)?;
+        all.merge(&wide[place])?;
+        all.finish(op, rules)
     }
 
     pub(super) fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
@@ -109,6 +144,7 @@ impl Clone for Values {
             dtype: self.dtype,
             unit: self.unit.clone(),
             tables: self.tables.iter().map(|table| table.duplicate()).collect(),
+            wide: self.wide.clone(),
             missing: self.missing,
         }
     }
@@ -154,6 +190,8 @@ pub struct GroupValues<'a> {
     pub others: &'a [u8],
     /// Runs of rows without a value, `(first row, length)`, ascending.
     pub gaps: &'a [(u64, u64)],
+    /// Decimals beyond 64 bits, by their rows, which are among the gaps.
+    pub wide: &'a [(u64, i128)],
 }
 
 /// What numbering leaves for the columns of values.
@@ -173,6 +211,9 @@ pub struct NumberedRows {
 
 /// Rows that are taken in at once.
 const BLOCK: usize = 1 << 14;
+
+/// Bytes of a state of decimals beyond 64 bits, about.
+const WIDE: usize = 256;
 
 /// Bytes that sorting takes for each group: its key, where that is, and its number.
 const SORTING: usize = 56;
@@ -255,7 +296,11 @@ impl GroupPartial {
     #[must_use]
     pub fn memory(&self) -> usize {
         let tables = self.values.iter().flat_map(|values| &values.tables);
-        self.groups.bytes() + 8 * self.first.capacity() + tables.map(|t| t.bytes()).sum::<usize>()
+        let wide = self.values.iter().map(|values| values.wide.len() * values.tables.len());
+        let wide = WIDE * wide.sum::<usize>();
+        wide + self.groups.bytes()
+            + 8 * self.first.capacity()
+            + tables.map(|t| t.bytes()).sum::<usize>()
     }
 
     /// Makes room for the groups that there are.
@@ -337,9 +382,14 @@ impl GroupPartial {
         values: GroupValues<'_>,
         numbered: &mut NumberedRows,
     ) {
-        let Values { dtype, tables, missing, .. } = &mut self.values[column];
         let NumberedRows { groups, gaps, start, taken, positions, elements } = numbered;
-        let GroupValues { mut items, mut others, gaps: without } = values;
+        let GroupValues { mut items, mut others, gaps: without, wide } = values;
+        let here = |&&(row, _): &&(u64, i128)| groups[row as usize] != LEFT_OUT;
+        for &(row, decimal) in wide.iter().filter(here) {
+            self.values[column].absorb_wide(groups[row as usize], decimal, *start + row);
+        }
+        let Values { dtype, tables, missing, .. } = &mut self.values[column];
+        let among_gaps = wide.iter().filter(here).count() as u64;
         let mut rows = (&groups[..], Positions::From(*start));
         if *gaps || !without.is_empty() {
             let size = dtype.size();
@@ -376,6 +426,7 @@ impl GroupPartial {
                 }
             }
             rows = (&taken[..], Positions::At(positions));
+            *missing = missing.saturating_sub(among_gaps);
         }
         let rows = Rows { groups: rows.0, items, others, positions: rows.1 };
         tables.iter_mut().for_each(|table| table.absorb(rows));
@@ -425,7 +476,7 @@ impl GroupPartial {
                     *part = without(part, size, &gaps, compact);
                 }
             }
-            let values = GroupValues { items: parts[0], others: parts[1], gaps: &gaps };
+            let values = GroupValues { items: parts[0], others: parts[1], gaps: &gaps, wide: &[] };
             self.absorb_values(0, values, numbered);
         }
         Ok(())
@@ -571,6 +622,16 @@ impl GroupPartial {
                 let merged = table.merge(&**other, &map);
                 assert!(merged, "tables of one kind and type merge");
             }
+            for (&group, states) in &theirs.wide {
+                match ours.wide.entry(map[group as usize]) {
+                    Entry::Vacant(entry) => drop(entry.insert(states.clone())),
+                    Entry::Occupied(mut entry) => {
+                        let both = entry.get_mut().iter_mut().zip(states);
+                        // States of one kind, without positions of their own, merge.
+                        both.for_each(|(ours, theirs)| drop(ours.merge(theirs)));
+                    }
+                }
+            }
         }
         for (&first, &group) in other.first.iter().zip(&map) {
             let ours = &mut self.first[group as usize];
@@ -691,6 +752,9 @@ impl GroupPartial {
         }
         // In parts, joined in an array that grows by doubling; and places without an answer.
         self.check_memory(4 * 2 * size_of::<u64>())?;
+        if rules.decimals.is_some() && rules.out.is_none() || !values.wide.is_empty() {
+            return self.finish_decimals(values, (op, place), rules, groups, rows);
+        }
         let pieces = Pieces::new(groups.len().div_ceil(BLOCK));
         let parts = threads.run(pieces.count(), || {
             let mut parts = Vec::new();
@@ -720,7 +784,7 @@ impl GroupPartial {
                         [(&mut all.first, part.first), (&mut all.second, part.second)]
                     {
                         if let (Some(all), Some(part)) = (all, part) {
-                            all.append(&part);
+                            all.append(&part)?;
                         }
                     }
                     all.missing.append(&mut part.missing);
@@ -734,6 +798,42 @@ impl GroupPartial {
         };
         let numbers = first.unwrap_or_else(zeros);
         Ok(GroupColumn { column: answer::Column { op, numbers, second }, missing })
+    }
+
+    /// The answers to a question about decimals, which may leave 64 bits.
+    fn finish_decimals(
+        &self,
+        values: &Values,
+        (op, place): (Op, usize),
+        rules: &Rules,
+        groups: &[u32],
+        rows: u64,
+    ) -> Result<GroupColumn> {
+        self.check_memory(4 * 2 * size_of::<Value>())?;
+        let (mut answers, mut missing) = (Vec::with_capacity(groups.len()), Vec::new());
+        for (at, &group) in groups.iter().enumerate() {
+            match values.value(place, op, rules, group, rows) {
+                Ok(value) => answers.push(Some(value)),
+                Err(Error::Empty { .. }) => {
+                    missing.push(at);
+                    answers.push(None);
+                }
+                Err(source) => {
+                    let (group, source) = (self.groups.show(group), Box::new(source));
+                    return Err(Error::InGroup { group, source });
+                }
+            }
+        }
+        // A group without an answer has a zero of the others' type.
+        let some = answers.iter().flatten().next().map(|value| value.first().dtype());
+        let dtype = some.or(rules.out).unwrap_or(op.answer_type(values.dtype));
+        let zero = Scalar::from_bits(dtype, 0);
+        let none = match answer::halves(op).len() {
+            1 => Value::One(zero),
+            _ => Value::Pair(zero, zero),
+        };
+        let answers: Vec<Value> = answers.into_iter().map(|value| value.unwrap_or(none)).collect();
+        Ok(GroupColumn { column: answer::Column::pack(op, dtype, rules, &answers), missing })
     }
 
     /// # Errors

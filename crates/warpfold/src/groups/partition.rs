@@ -259,20 +259,23 @@ impl Parted<'_> {
             for (part, &offset) in parts.iter().zip(&offsets) {
                 part.missing.iter().for_each(|&at| missing[offset + at] = true);
             }
-            let gathered = |pick: &dyn Fn(&Finished) -> Option<&Numbers>| {
+            let gathered = |pick: &dyn Fn(&Finished) -> Option<&Numbers>| -> Result<_> {
                 let mut joined: Option<Numbers> = None;
                 for numbers in parts.iter().filter_map(pick) {
                     match &mut joined {
                         None => joined = Some(numbers.clone()),
-                        Some(joined) => joined.append(numbers),
+                        Some(joined) => joined.append(numbers)?,
                     }
                 }
-                joined.map(|joined| permuted(&joined, &places))
+                Ok(joined.map(|joined| permuted(&joined, &places)))
             };
             let out = self.rules.out.unwrap_or(op.answer_type(self.values[0].dtype()));
-            let numbers = gathered(&|f| f.first.as_ref()).unwrap_or(Numbers::zeros(out, 0));
-            let second = (answer::halves(op).len() > 1)
-                .then(|| gathered(&|f| f.second.as_ref()).unwrap_or(Numbers::zeros(out, 0)));
+            let none = || Numbers::zeros(out, 0);
+            let numbers = gathered(&|f| f.first.as_ref())?.unwrap_or_else(none);
+            let second = match answer::halves(op).len() {
+                1 => None,
+                _ => Some(gathered(&|f| f.second.as_ref())?.unwrap_or_else(none)),
+            };
             let missing = (0..if missing.is_empty() { 0 } else { count })
                 .filter(|&to| missing[places[to] as usize])
                 .collect();

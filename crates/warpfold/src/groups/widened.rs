@@ -72,6 +72,12 @@ impl Widening {
         self.to
     }
 
+    /// By what counts are multiplied.
+    #[must_use]
+    pub fn factor(&self) -> u64 {
+        self.factor
+    }
+
     /// The bits of an element of the wider type; `None` if it has no such value.
     #[inline]
     #[must_use]
