@@ -192,7 +192,7 @@ impl Engine {
     ///
     /// # Safety
     /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
-    unsafe fn make_numbers(
+    pub(super) unsafe fn make_numbers(
         &self,
         question: &Question,
         to: Address,

@@ -5,7 +5,7 @@ use super::answer::Answer;
 use super::layout::{Layout, Row};
 use super::number::Number;
 use super::plan::ForcedWalk;
-use super::route::{has_long_rows, is_for_strides};
+use super::route::{has_long_rows, is_for_strides, leaves_payloads};
 use super::table::{Order, Table};
 use super::view::DeviceView;
 use crate::Result;
@@ -46,7 +46,7 @@ impl Question {
             // Rows and columns have no kernels that omit NaNs, and payloads tell how many
             // there are.
             let lacks_tables = answer.omits && !has_long_rows(&table);
-            !tally.has_tables()
+            !tally.has_tables() && !leaves_payloads(answer, &table)
                 || lacks_tables
                 || match forced {
                     Some(walk) => walk != ForcedWalk::Tables,

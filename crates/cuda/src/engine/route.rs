@@ -158,7 +158,7 @@ impl Question {
 
 /// The walk over a table.
 fn walk<'a>(answer: Answer, table: &'a Table, device: Machine<'_>) -> Option<Walk<'a>> {
-    if answer.tally().is_some_and(|tally| !tally.has_tables()) {
+    if answer.tally().is_some_and(|tally| !tally.has_tables()) && !leaves_payloads(answer, table) {
         return GatheredRows::plan(answer, table, device).map(Walk::GatheredRows);
     }
     if answer.omits {
@@ -174,6 +174,13 @@ fn walk<'a>(answer: Answer, table: &'a Table, device: Machine<'_>) -> Option<Wal
 pub(super) fn has_long_rows(table: &Table) -> bool {
     let row = table.elements.len.saturating_mul(table.dtype.size());
     table.has_rows() && row > MOST_SHORT_ROW
+}
+
+/// Whether numbers that rows and columns have no kernels for are made of payloads: squares of
+/// integers in rows that keep a block busy.
+pub(super) fn leaves_payloads(answer: Answer, table: &Table) -> bool {
+    let row = table.elements.len.saturating_mul(table.dtype.size());
+    answer.tally() == Some(Tally::IntegerSquares) && table.has_rows() && row >= LONG_ROW
 }
 
 /// Whether the walk over any view serves a table best.

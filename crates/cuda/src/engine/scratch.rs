@@ -82,6 +82,8 @@ pub(super) struct Scratch {
     pub(super) numbers: Workspace,
     /// Numbers that are still to be put in order.
     pub(super) walked: Workspace,
+    /// Copies of elements that are chosen.
+    pub(super) chosen: Workspace,
 }
 
 impl Scratch {
@@ -125,6 +127,7 @@ impl Scratch {
                 workspace: workspace(),
                 numbers: workspace(),
                 walked: workspace(),
+                chosen: workspace(),
             }),
             Err(error) => {
                 // The first error says more than one of giving back.
@@ -294,8 +297,8 @@ impl Scratch {
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors cannot be reported here.
         let Scratch { blocks, output, rows, columns, shared, partials, workspace, .. } = self;
-        let Scratch { numbers, walked, notes, groups, counted, .. } = self;
-        let more = [workspace, numbers, walked, notes, groups, counted];
+        let Scratch { numbers, walked, chosen, notes, groups, counted, .. } = self;
+        let more = [workspace, numbers, walked, chosen, notes, groups, counted];
         for memory in [blocks, output, rows, columns, shared, partials].into_iter().chain(more) {
             let _ = memory.give_back(device);
         }
