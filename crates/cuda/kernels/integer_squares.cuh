@@ -7,7 +7,10 @@
 #include "product_words.cuh"
 #include "strided.cuh"
 #include "tally.cuh"
-#include "variance.cuh"
+#include "triple.cuh"
+
+// Elements of which scaled_answer() knows what to make.
+constexpr u64 SCALED_MOST = 1 << 15;
 
 template <class T>
 struct IntegerSquaresOf {
@@ -71,6 +74,15 @@ struct IntegerSquaresOf {
                 above |= squares.word[w];
             if (above != 0)
                 atomicOr(asked.overflow, 1u);
+            return;
+        }
+        if (asked.n <= SCALED_MOST) {
+            Triple total;
+#pragma unroll
+            for (int w = 0; w < Squares::WORDS; ++w)
+                total.word[w] = squares.word[w];
+            const u64 low = sum.word(0);
+            answer = scaled_answer(total, Sum::WORDS > 1 ? i64(sum.word(Sum::WORDS - 1)) : i64(low) >> 63, low, 0, asked.ask, asked.n);
             return;
         }
         const auto square = [&](int i) { return square_limb(i); };

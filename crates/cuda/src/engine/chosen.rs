@@ -125,6 +125,26 @@ fn bits_of<T: Element>(x: f64) -> u64 {
     }
 }
 
+/// The bits of an initial value as an answer, if it may come after all elements, as one more of
+/// two: nothing was rounded before.
+fn later(op: Op, dtype: DType, bits: u64) -> Option<u64> {
+    match op {
+        Op::Min | Op::Max => Some(bits),
+        Op::NormInf if dtype.is_float() => Some(bits),
+        Op::Sum if dtype.is_signed_int() => {
+            let unused = 64 - 8 * dtype.size() as u32;
+            Some((bits.cast_signed() << unused >> unused).cast_unsigned())
+        }
+        Op::Sum if !dtype.is_float() => Some(bits),
+        _ => None,
+    }
+}
+
+/// The number of outputs.
+fn outputs_of(view: &DeviceView, reduced: &[bool]) -> usize {
+    view.shape.iter().zip(reduced).filter(|(_, is)| !**is).map(|(n, _)| n).product()
+}
+
 /// An axis of a copy: bytes from one step to the next in the source and among the marks,
 /// and elements in the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,56 +277,135 @@ impl Engine {
         if view.is_empty() || !aligned || !chosen.marks.as_ref().is_none_or(same) {
             return Ok(false);
         }
+        let scratch = self.scratch(stream)?;
+        let mut scratch = lock(&scratch);
+        // SAFETY: passed on from the caller.
+        let made = unsafe {
+            match chosen.initial.and_then(|bits| later(number.op, view.dtype, bits)) {
+                Some(initial) => {
+                    self.begun(number, view, chosen, initial, reduced, to, &mut scratch, stream)
+                }
+                None => self.copied(number, view, chosen, reduced, to, &mut scratch, stream),
+            }
+        };
+        let Scratch { chosen, ends, .. } = &mut *scratch;
+        for memory in [chosen, ends] {
+            memory.keep_below(&*self.device, stream, self.machine().workspace())?;
+        }
+        made
+    }
+
+    /// Numbers of the elements, and then of these and the initial value.
+    ///
+    /// # Safety
+    /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
+    #[expect(clippy::too_many_arguments, reason = "a question, and where it is answered")]
+    unsafe fn begun(
+        &self,
+        number: Number,
+        view: &DeviceView,
+        chosen: &Chosen,
+        initial: u64,
+        reduced: &[bool],
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let own = number.op.answer_type(view.dtype);
+        if chosen.out.is_some_and(|out| out != own) {
+            return Ok(false);
+        }
+        let outputs = outputs_of(view, reduced);
+        let room = (outputs * own.size()).next_multiple_of(16) as u64;
+        let (at, _) = scratch.ends.reserve(&*self.device, stream, 3 * room, 3 * room)?;
+        let alone = DeviceView::contiguous(at, own, &[outputs]);
+        let both = DeviceView::contiguous(at + room, own, &[outputs, 2]);
+        // SAFETY: passed on from the caller; the room was made here.
+        unsafe {
+            let made = match chosen.marks {
+                Some(_) => self.copied(number, view, chosen, reduced, at, scratch, stream)?,
+                None => self.answered(number, view, reduced, at, scratch, stream)?,
+            };
+            let step = Step { len: outputs, from: own.size().cast_signed(), marks: 0, to: 2 };
+            let Some(steps) = joined(vec![step]).filter(|_| made) else { return Ok(false) };
+            for (fill, choice, first) in [(0, 0, 0), (initial, FILLS, own.size() as u64)] {
+                let ends = [alone.address, both.address + first, scratch.overflow()];
+                self.choose(own, &Chosen::default(), ends, (fill, choice), &steps, stream)?;
+            }
+            self.answered(number, &both, &[false, true], to, scratch, stream)
+        }
+    }
+
+    /// Numbers of all elements of a view.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into).
+    unsafe fn answered(
+        &self,
+        number: Number,
+        view: &DeviceView,
+        reduced: &[bool],
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let question = Question::of(number, view, reduced, self.shape.walk)?;
+        let Some(question) = question else { return Ok(false) };
+        check_alignment(to, question.table.outputs.len, question.answer.out)?;
+        // SAFETY: passed on from the caller.
+        unsafe { self.make_numbers(&question, to, scratch, stream) }
+    }
+
+    /// Numbers of a copy of the elements.
+    ///
+    /// # Safety
+    /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
+    #[expect(clippy::too_many_arguments, reason = "a question, and where it is answered")]
+    unsafe fn copied(
+        &self,
+        number: Number,
+        view: &DeviceView,
+        chosen: &Chosen,
+        reduced: &[bool],
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
         let Some(way) = Way::of(number, view.dtype, chosen) else { return Ok(false) };
-        let mut copy = Copy::of(view, chosen.marks.as_ref(), reduced, chosen.initial.is_some());
+        let more = chosen.initial.filter(|&bits| later(number.op, view.dtype, bits).is_none());
+        let mut copy = Copy::of(view, chosen.marks.as_ref(), reduced, more.is_some());
         let (all, last) = (joined(copy.steps.clone()), joined(copy.steps_of_last()));
         let (Some(elements), Some(all), Some(last)) = (copy.elements(), all, last) else {
             return Ok(false);
         };
         let item = way.dtype.size();
         copy.view.strides.iter_mut().for_each(|step| *step *= item.cast_signed());
-        let outputs: usize =
-            view.shape.iter().zip(reduced).filter(|(_, is)| !**is).map(|(n, _)| n).product();
+        let outputs = outputs_of(view, reduced);
         let bytes = (elements * item).next_multiple_of(16);
-        let scratch = self.scratch(stream)?;
-        let mut scratch = lock(&scratch);
         let wanted = (bytes + outputs + 16) as u64;
         let (at, _) = scratch.chosen.reserve(&*self.device, stream, wanted, wanted)?;
         copy.view = DeviceView { address: at, dtype: way.dtype, ..copy.view };
-        // SAFETY: passed on from the caller; there is room for the copy and for what is
-        // behind it.
-        let made = unsafe {
-            let launches = [
-                Some((&all[..], way.fill, way.choice, 0)),
-                chosen.initial.map(|x| (&last[..], x, way.choice | FILLS, copy.len * item)),
-            ];
-            let copies =
-                launches.into_iter().flatten().try_for_each(|(steps, fill, choice, first)| {
-                    let ends = [view.address, at + first as u64, scratch.overflow()];
-                    self.choose(view.dtype, chosen, ends, (fill, choice), steps, stream)
-                });
-            copies.and_then(|()| {
-                let behind = at + bytes as u64;
-                let some = !way.needs_some
-                    || self.all_have_some(
-                        chosen,
-                        reduced,
-                        outputs,
-                        behind,
-                        &mut scratch,
-                        stream,
-                    )?;
-                let number = way.number;
-                let of = Question::of(number, &copy.view, &copy.reduced, self.shape.walk)?;
-                let Some(question) = of.filter(|_| some) else { return Ok(false) };
-                check_alignment(to, outputs, question.answer.out)?;
-                let made = self.make_numbers(&question, to, &mut scratch, stream)?;
-                let watches = way.choice & NAN_IS_SEEN != 0;
-                Ok(!(watches && scratch.saw_overflow(&*self.device, stream)?) && made)
-            })
-        };
-        scratch.chosen.keep_below(&*self.device, stream, self.machine().workspace())?;
-        made
+        let launches = [
+            Some((&all[..], way.fill, way.choice, 0)),
+            more.map(|x| (&last[..], x, way.choice | FILLS, copy.len * item)),
+        ];
+        for (steps, fill, choice, first) in launches.into_iter().flatten() {
+            let ends = [view.address, at + first as u64, scratch.overflow()];
+            // SAFETY: passed on from the caller; there is room for the copy.
+            unsafe { self.choose(view.dtype, chosen, ends, (fill, choice), steps, stream)? };
+        }
+        let behind = at + bytes as u64;
+        // SAFETY: as above; what is behind the copy has room for a byte of each output, and one more.
+        unsafe {
+            if way.needs_some
+                && !self.all_have_some(chosen, reduced, outputs, behind, scratch, stream)?
+            {
+                return Ok(false);
+            }
+            let made = self.answered(way.number, &copy.view, &copy.reduced, to, scratch, stream)?;
+            let watches = way.choice & NAN_IS_SEEN != 0;
+            Ok(!(watches && scratch.saw_overflow(&*self.device, stream)?) && made)
+        }
     }
 
     /// Whether every output has an element that is marked; waits.
@@ -329,11 +428,8 @@ impl Engine {
         for (op, view, reduced, to) in
             [(Op::Any, marks, reduced, at), (Op::All, &any, &[true], last)]
         {
-            let Some(question) = Question::of(op, view, reduced, self.shape.walk)? else {
-                return Ok(false);
-            };
             // SAFETY: passed on from the caller.
-            if !unsafe { self.make_numbers(&question, to, scratch, stream)? } {
+            if !unsafe { self.answered(op.into(), view, reduced, to, scratch, stream)? } {
                 return Ok(false);
             }
         }

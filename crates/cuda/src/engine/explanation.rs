@@ -176,10 +176,15 @@ impl Engine {
         let Some(question) = Question::of(number, view, reduced, self.shape.walk)? else {
             return Ok(None);
         };
-        match question.route(self.machine()) {
-            Some(route) => self.explain_route(&question, &route).map(Some),
-            None => Ok(None),
+        let Question { ends, .. } = &question;
+        let question = ends.as_ref().map_or(&question, |ends| &ends[1]);
+        let Some(route) = question.route(self.machine()) else { return Ok(None) };
+        let mut explained = self.explain_route(question, &route)?;
+        if ends.is_some() {
+            // The other end, and what both are apart.
+            explained.launches = 2 * explained.launches + 1;
         }
+        Ok(Some(explained))
     }
 
     /// The same of a route.

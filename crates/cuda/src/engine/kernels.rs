@@ -2,17 +2,16 @@
 
 use super::catalogue::{
     ABREAST_COUNTS, ABREAST_EXTREMES, ABREAST_POSITIONS, ABREAST_PRODS, ABREAST_SQUARES,
-    ABREAST_SUMS, ABREAST_VARIANCES, ABS_SUM, ARG_EXTREMA, BITS, CHOOSE, COLUMN_BITS,
-    COLUMN_COUNTS, COLUMN_EXTREMES, COLUMN_MAGNITUDES, COLUMN_POSITIONS, COLUMN_SQUARES,
-    COLUMN_SUMS, COLUMN_VARIANCES, COUNTS, DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS,
-    FINISH_SQUARES, GATHER, GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP, MOMENTS, PROD,
-    ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS,
-    SEGMENT_TILES_COUNTS, SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS,
-    SEGMENTS_COUNTS, SEGMENTS_EXTREMES, SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS,
-    SEGMENTS_SQUARES, SEGMENTS_SUMS, SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS,
-    STRIDED_EXTREMES, STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES,
-    STRIDED_POSITIONS, STRIDED_PRODS, STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM,
-    VECTORS,
+    ABREAST_SUMS, ABREAST_VARIANCES, ABS_SUM, ARG_EXTREMA, BITS, CHOOSE, COLUMN_COUNTS,
+    COLUMN_EXTREMES, COLUMN_POSITIONS, COLUMN_SQUARES, COLUMN_SUMS, COLUMN_VARIANCES, COUNTS,
+    DIFFERENCE, DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES, GATHER,
+    GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP, MOMENTS, PROD, ROW_COUNTS,
+    ROW_EXTREMES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS, SEGMENT_TILES_COUNTS,
+    SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS, SEGMENTS_COUNTS, SEGMENTS_EXTREMES,
+    SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS, SEGMENTS_SQUARES, SEGMENTS_SUMS,
+    SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS, STRIDED_EXTREMES,
+    STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES, STRIDED_POSITIONS,
+    STRIDED_PRODS, STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
 };
 use super::entry::Entry;
 use crate::device::Argument;
@@ -26,6 +25,8 @@ pub(super) enum Program {
     Gather(usize),
     /// Copies elements that are chosen.
     Choose(DType),
+    /// Says how far two ends are apart.
+    Difference(DType),
     /// Makes numbers of payloads of sums, extremes, positions, counts and bits.
     Finish(DType),
     /// Makes numbers of payloads of sums of squares.
@@ -84,8 +85,8 @@ impl Tally {
             Tally::Extremes => (&ROW_EXTREMES, &COLUMN_EXTREMES, &STRIDED_EXTREMES),
             Tally::Counts => (&ROW_COUNTS, &COLUMN_COUNTS, &STRIDED_COUNTS),
             Tally::Positions => (&ROW_POSITIONS, &COLUMN_POSITIONS, &STRIDED_POSITIONS),
-            Tally::Magnitudes => (&ROW_MAGNITUDES, &COLUMN_MAGNITUDES, &STRIDED_MAGNITUDES),
-            Tally::Bits => (&ROW_BITS, &COLUMN_BITS, &STRIDED_BITS),
+            Tally::Magnitudes => (&STRIDED_MAGNITUDES, &STRIDED_MAGNITUDES, &STRIDED_MAGNITUDES),
+            Tally::Bits => (&STRIDED_BITS, &STRIDED_BITS, &STRIDED_BITS),
             Tally::Squares => (&ROW_SQUARES, &COLUMN_SQUARES, &STRIDED_SQUARES),
             // One kernel makes both of rows.
             Tally::Variances => (&ROW_SQUARES, &COLUMN_VARIANCES, &STRIDED_VARIANCES),
@@ -163,7 +164,15 @@ impl Tally {
     /// Whether rows and columns have kernels of their own, besides the walk over any
     /// view.
     pub(super) fn has_tables(self) -> bool {
-        !matches!(self, Tally::LogSumExps | Tally::Products | Tally::IntegerSquares)
+        matches!(
+            self,
+            Tally::Sums
+                | Tally::Extremes
+                | Tally::Counts
+                | Tally::Positions
+                | Tally::Squares
+                | Tally::Variances
+        )
     }
 
     /// Whether it sums squares.
@@ -190,6 +199,7 @@ impl Program {
             Program::Gather(4) => (&GATHER, DType::U32),
             Program::Gather(_) => (&GATHER, DType::U64),
             Program::Choose(dtype) => (&CHOOSE, dtype),
+            Program::Difference(dtype) => (&DIFFERENCE, dtype),
             Program::Finish(dtype) => (&FINISH, dtype),
             Program::FinishSquares(dtype) => (&FINISH_SQUARES, dtype),
             Program::FinishMoments(dtype) => (&FINISH_MOMENTS, dtype),
@@ -334,6 +344,7 @@ mod tests {
             }
             names.insert(Program::Gather(dtype.size()).name());
             names.insert(Program::Choose(dtype).name());
+            names.insert(Program::Difference(dtype).name());
             for kind in [Kind::Sum, Kind::SquareSum, Kind::Moments] {
                 names.insert(Program::finish(kind, dtype).name());
             }

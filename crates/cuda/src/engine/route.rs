@@ -10,7 +10,7 @@
 
 use super::Shape;
 use super::abreast::Abreast;
-use super::answer::Answer;
+use super::answer::{Answer, Ask};
 use super::column_table::ColumnTable;
 use super::columns::Columns;
 use super::gathered::GatheredRows;
@@ -139,7 +139,7 @@ pub(super) struct Route<'a> {
 impl Question {
     /// How this device answers it, with numbers; `None` if only states do.
     pub(super) fn route(&self, device: Machine<'_>) -> Option<Route<'_>> {
-        let Question { answer, table, layout, abreast } = self;
+        let Question { answer, table, layout, abreast, .. } = self;
         if let Some(abreast) = abreast {
             let walk = Walk::Abreast(Abreast::plan(*answer, abreast, table.elements.len, device)?);
             return Some(Route { walk, reorders: false });
@@ -176,11 +176,12 @@ pub(super) fn has_long_rows(table: &Table) -> bool {
     table.has_rows() && row > MOST_SHORT_ROW
 }
 
-/// Whether numbers that rows and columns have no kernels for are made of payloads: squares of
-/// integers in rows that keep a block busy.
+/// Whether numbers that rows and columns have no kernels for are made of payloads: ranges, and squares
+/// of integers, in rows that keep a block busy.
 pub(super) fn leaves_payloads(answer: Answer, table: &Table) -> bool {
     let row = table.elements.len.saturating_mul(table.dtype.size());
-    answer.tally() == Some(Tally::IntegerSquares) && table.has_rows() && row >= LONG_ROW
+    let lacks = answer.ask == Ask::Range || answer.tally() == Some(Tally::IntegerSquares);
+    lacks && table.has_rows() && row >= LONG_ROW
 }
 
 /// Whether the walk over any view serves a table best.
