@@ -181,8 +181,7 @@ impl Engine {
         let Some(route) = question.route(self.machine()) else { return Ok(None) };
         let mut explained = self.explain_route(question, &route)?;
         if ends.is_some() {
-            // The other end, and what both are apart.
-            explained.launches = 2 * explained.launches + 1;
+            explained.launches *= 2;
         }
         Ok(Some(explained))
     }

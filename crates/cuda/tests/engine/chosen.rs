@@ -207,3 +207,10 @@ fn chosen_elements_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     drawn(device, 352, up_to(4000, 400), 100_000);
 }
+
+/// What compute-sanitizer looks at.
+#[test]
+fn sanitized_chosen_elements_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    drawn(device, 353, 100, 5000);
+}
