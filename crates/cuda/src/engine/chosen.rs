@@ -131,6 +131,8 @@ fn later(op: Op, dtype: DType, bits: u64) -> Option<u64> {
     match op {
         Op::Min | Op::Max => Some(bits),
         Op::NormInf if dtype.is_float() => Some(bits),
+        // Whatever is not 0 is true.
+        Op::Sum if dtype == DType::Bool => Some(u64::from(bits != 0)),
         Op::Sum if dtype.is_signed_int() => {
             let unused = 64 - 8 * dtype.size() as u32;
             Some((bits.cast_signed() << unused >> unused).cast_unsigned())

@@ -170,7 +170,11 @@ fn drawn(device: Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
         let mut reduced: Vec<bool> = shape.iter().map(|_| random.below(2) == 0).collect();
         let one = random.below(shape.len() as u64) as usize;
         reduced[one] = true;
-        let op = OPS[random.below(OPS.len() as u64) as usize];
+        // Any byte but 0 is true, and an initial value, too.
+        let op = match random.below(2) {
+            0 if dtype == DType::Bool => Op::Sum,
+            _ => OPS[random.below(OPS.len() as u64) as usize],
+        };
         if !op.supports(dtype) {
             continue;
         }
