@@ -363,6 +363,46 @@ pub(super) const ROW_POSITIONS: Entry = Entry {
     ],
 };
 
+/// short rows side by side in a warp: the largest absolute value.
+pub(super) const ROW_MAGNITUDES: Entry = Entry {
+    stem: "row_magnitudes",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 3 }),
+        Some(Module { element: "i8", threads: 256, blocks: 3 }),
+        Some(Module { element: "i16", threads: 256, blocks: 3 }),
+        Some(Module { element: "i32", threads: 256, blocks: 3 }),
+        Some(Module { element: "i64", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
+/// short rows side by side in a warp: bitwise and, or, exclusive or.
+pub(super) const ROW_BITS: Entry = Entry {
+    stem: "row_bits",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        None,
+        None,
+        None,
+        None,
+    ],
+};
+
 /// short rows side by side in a warp: sums of squares, norms, variances and standard deviations.
 pub(super) const ROW_SQUARES: Entry = Entry {
     stem: "row_squares",
@@ -460,6 +500,46 @@ pub(super) const COLUMN_POSITIONS: Entry = Entry {
         Some(Module { element: "bf16", threads: 256, blocks: 2 }),
         Some(Module { element: "f32", threads: 256, blocks: 2 }),
         Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// columns side by side: the largest absolute value.
+pub(super) const COLUMN_MAGNITUDES: Entry = Entry {
+    stem: "column_magnitudes",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 2 }),
+        Some(Module { element: "i8", threads: 256, blocks: 2 }),
+        Some(Module { element: "i16", threads: 256, blocks: 2 }),
+        Some(Module { element: "i32", threads: 256, blocks: 2 }),
+        Some(Module { element: "i64", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// columns side by side: bitwise and, or, exclusive or.
+pub(super) const COLUMN_BITS: Entry = Entry {
+    stem: "column_bits",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        None,
+        None,
+        None,
+        None,
     ],
 };
 
@@ -1285,7 +1365,7 @@ pub(super) const DIFFERENCE: Entry = Entry {
 
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 61] = [
+pub(super) const ENTRIES: [&Entry; 65] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -1301,11 +1381,15 @@ pub(super) const ENTRIES: [&Entry; 61] = [
     &ROW_EXTREMES,
     &ROW_COUNTS,
     &ROW_POSITIONS,
+    &ROW_MAGNITUDES,
+    &ROW_BITS,
     &ROW_SQUARES,
     &COLUMN_SUMS,
     &COLUMN_EXTREMES,
     &COLUMN_COUNTS,
     &COLUMN_POSITIONS,
+    &COLUMN_MAGNITUDES,
+    &COLUMN_BITS,
     &COLUMN_SQUARES,
     &COLUMN_VARIANCES,
     &STRIDED_SUMS,

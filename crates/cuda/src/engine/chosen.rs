@@ -72,7 +72,7 @@ impl Way {
         let counted = matches!(op, Op::Mean | Op::Var | Op::Std);
         // What has no NaN cannot say that it is left out.
         let widens = widens || marks && counted && !dtype.is_float();
-        if widens && dtype.size() > 4 || widens && chosen.initial.is_some() {
+        if widens && (dtype.size() > 4 || chosen.initial.is_some()) {
             return None;
         }
         let to = if widens { DType::F64 } else { dtype };

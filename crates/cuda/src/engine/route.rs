@@ -176,12 +176,14 @@ pub(super) fn has_long_rows(table: &Table) -> bool {
     table.has_rows() && row > MOST_SHORT_ROW
 }
 
-/// Whether numbers that rows and columns have no kernels for are made of payloads: ranges, and squares
-/// of integers, in rows that keep a block busy.
+/// Whether numbers that rows and columns have no kernels for are made of payloads: ranges in rows that
+/// are not short, and squares of integers in rows that keep a block busy. Measured on an H200.
 pub(super) fn leaves_payloads(answer: Answer, table: &Table) -> bool {
     let row = table.elements.len.saturating_mul(table.dtype.size());
-    let lacks = answer.ask == Ask::Range || answer.tally() == Some(Tally::IntegerSquares);
-    lacks && table.has_rows() && row >= LONG_ROW
+    match answer.tally() {
+        None => answer.ask == Ask::Range && has_long_rows(table),
+        Some(tally) => tally == Tally::IntegerSquares && table.has_rows() && row >= LONG_ROW,
+    }
 }
 
 /// Whether the walk over any view serves a table best.
