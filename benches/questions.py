@@ -3,12 +3,14 @@
 
 Shapes and views are those of `shapes.py`. Each case is timed three times over: ours on the drawn data, ours on uniform data, and
 NumPy's calls on the drawn data, one for each operation. Figures are the processor time of one thread, the least of some rounds in
-turn. The same seed draws the same cases.
+turn. The same seed draws the same cases. With `--device cuda` the arrays are torch's on a device, and torch stands where NumPy does:
+see `on_torch.py`.
 """
 
 import argparse
 import dataclasses
 import datetime
+import functools
 import json
 import platform
 import random
@@ -60,10 +62,10 @@ class Question(shapes.Case):
         return " ".join([super().__str__().strip(), f"[{self.data}]", *filter(None, words)])
 
 
-def draw(rng, most):
+def draw(rng, most, types):
     """One case; operations and their options are drawn after the shape."""
     positional = rng.random() < 0.1
-    menu = shapes.Menu({"argmin" if positional else "sum": tuple(t for t in TYPES if t != "bool")}, tuple(t for t in shapes.HOST.types if t != "bool"), ("argmin",), 8)
+    menu = shapes.Menu({"argmin" if positional else "sum": types}, types, ("argmin",), 8)
     shape = shapes.draw(rng, 1 << 10, most, menu)
     floats = shape.dtype in shapes.FLOATS
     whole = len(shape.axes) == len(shape.shape)
@@ -71,7 +73,7 @@ def draw(rng, most):
         ops = [rng.choice(POSITIONS)]
     else:
         known = [op for op in (*OFTEN, *REALS, *PAIRS, "count-nonzero") if floats or op not in ("prod", "count-nan", "logsumexp", "norm1", "norm2", "norm-inf")]
-        if shape.dtype == "f16":
+        if shape.dtype in ("f16", "bf16"):
             known = [op for op in known if op not in ("prod", "logsumexp")]
         ops = [rng.choice(known)]
         if rng.random() < 0.35:
@@ -135,12 +137,12 @@ def axes_of(case):
     return None if len(case.axes) == len(case.shape) else case.axes
 
 
-def ours(case, x, mask):
-    """Our call."""
+def ours(case, mask, **options):
+    """Our call, as a function of the array."""
     axis = axes_of(case)
     if axis and len(axis) == 1:
         axis = axis[0]
-    options = {"axis": axis, "keepdims": case.keepdims, "threads": 1}
+    options |= {"axis": axis, "keepdims": case.keepdims}
     # NaNs count as elements that are not zero, for NumPy too.
     options |= {"nan": case.nan} if case.nan and case.ops != ["count-nonzero"] else {}
     options |= {"ddof": case.ddof} if case.ddof and {"var", "std"} & set(case.ops) else {}
@@ -148,9 +150,14 @@ def ours(case, x, mask):
     options |= {"where": mask} if case.where else {}
     options |= {"initial": 1} if case.initial else {}
     if len(case.ops) > 1:
-        return lambda: wf.reduce(x, case.ops, **options)
+        return lambda x: wf.reduce(x, case.ops, **options)
     call = getattr(wf, case.op.replace("-", "_"))
-    return lambda: call(x, **options)
+    return lambda x: call(x, **options)
+
+
+def alone(case):
+    """A case for each of several operations."""
+    return [dataclasses.replace(case, op=op) for op in case.ops] if len(case.ops) > 1 else []
 
 
 def theirs(case, x, mask):
@@ -209,15 +216,19 @@ def seconds(run):
 
 
 def timed(case, rng):
-    """Seconds of ours, of ours on uniform data, of NumPy, and of ours one operation at a time."""
+    """Seconds of ours, of ours on uniform data, of NumPy, and of ours one operation at a time; nothing more is known of it."""
     x = view(case, piece(case.dtype, case.data, rng))
     usual = x if case.data == "uniform" else view(case, piece(case.dtype, "uniform", rng))
     mask = np.random.default_rng(2).random(case.shape) < 0.5 if case.where else None
-    runs = [ours(case, x, mask), ours(case, usual, mask), theirs(case, x, mask)]
-    alone = [dataclasses.replace(case, op=op) for op in case.ops] if len(case.ops) > 1 else []
-    runs += [ours(one, x, mask) for one in alone]
+    mine = lambda case, x: functools.partial(ours(case, mask, threads=1), x)
+    runs = [mine(case, x), mine(case, usual), theirs(case, x, mask), *(mine(one, x) for one in alone(case))]
     least = [min(times) for times in zip(*([seconds(run) for run in runs] for _ in range(ROUNDS)))]
-    return (*least[:3], least[3:])
+    return (*least[:3], least[3:], {})
+
+
+def on_device(engine, case, number):
+    """The same on a device."""
+    return engine.timed(case, number, piece, lambda case, mask: (ours(case, mask), [ours(one, mask) for one in alone(case)]))
 
 
 def main():
@@ -227,16 +238,23 @@ def main():
     parser.add_argument("--most", type=int, default=64, metavar="MIB", help="the size of the largest arrays")
     parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument("--share", default="0/1", metavar="I/N", help="every N-th case from the I-th on, for runs side by side")
+    parser.add_argument("--device", default="cpu", help="cpu, beside NumPy; or cuda, beside torch")
     parser.add_argument("--out", type=Path, help="a file for the times, a line of JSON for each case")
     parser.add_argument("--merge", type=Path, nargs="+", help="report on the files of shares; time nothing")
     options = parser.parse_args()
     if options.merge:
         rows = [json.loads(line) for path in options.merge for line in path.read_text().splitlines()]
         return report([(Question(**{k: tuple(v) if isinstance(v, list) else v for k, v in row[0].items()}), *row[1:]) for row in rows])
+    engine = None
+    if options.device != "cpu":
+        from on_torch import Torch
+
+        engine = Torch(options.device)
     np.seterr(all="ignore")
     warnings.simplefilter("ignore")
     rng = random.Random(options.seed)
-    drawn = [draw(rng, options.most << 20) for _ in range(options.count)]
+    types = tuple(t for t in (shapes.DEVICE if engine else shapes.HOST).types if t != "bool")
+    drawn = [draw(rng, options.most << 20, types) for _ in range(options.count)]
     first, step = map(int, options.share.split("/"))
     deadline = time.monotonic() + options.seconds if options.seconds else None
     rows = []
@@ -245,19 +263,27 @@ def main():
             if deadline and time.monotonic() > deadline:
                 break
             try:
-                row = (case, *timed(case, np.random.default_rng(number)))
-            except ValueError as error:
+                row = (case, *(on_device(engine, case, number) if engine else timed(case, np.random.default_rng(number))))
+            except (ValueError, TypeError, RuntimeError) as error:
                 # Positions of nothing but NaNs: NumPy has none either.
-                print(f"# {case}: {error}")
+                print(f"# {case}: {str(error).splitlines()[0][:150]}")
                 continue
             rows.append(row)
             print(json.dumps([dataclasses.asdict(case), *row[1:]]), file=out, flush=True)
-    report(rows)
+    report(rows, engine)
 
 
-def report(rows):
-    print(f"{datetime.date.today().isoformat()}, {platform.processor() or platform.machine()}, NumPy {np.__version__}, one thread")
-    print(shapes.report([(case, mine, numpys) for case, mine, _, numpys, _ in rows], "numpy"))
+def report(rows, engine=None):
+    machine = engine.machine() if engine else f"{platform.processor() or platform.machine()}, NumPy {np.__version__}, one thread"
+    peer = engine.name if engine else "numpy"
+    print(f"{datetime.date.today().isoformat()}, {machine}")
+    wrong = [(case, more["wrong"]) for case, *_, more in rows if more.get("wrong")]
+    if engine:
+        print(f"{len(wrong)} of {len(rows)} have other answers than the CPU")
+    for case, what in wrong:
+        print(f"  WRONG {case}: {what}")
+    rows = [(case, *times) for case, *times, _ in rows]
+    print(shapes.report([(case, mine, theirs) for case, mine, _, theirs, _ in rows], peer))
     odd = [(mine / usual, case) for case, mine, usual, _, _ in rows if case.data != "uniform"]
     kinds = {}
     for ratio, case in odd:
@@ -273,9 +299,9 @@ def report(rows):
         for share, of_slowest, case in sorted(several, key=lambda row: -row[0])[:10]:
             print(f"  {share:7.2f} {of_slowest:7.2f}  {case}")
     for name in ("where", "initial", "out", "nan", "ddof", "keepdims"):
-        ratios = [numpys / mine for case, mine, _, numpys, _ in rows if getattr(case, name)]
+        ratios = [theirs / mine for case, mine, _, theirs, _ in rows if getattr(case, name)]
         if ratios:
-            print(f"with {name}: worst {min(ratios):.2f}, median {shapes.quantile(ratios, 0.5):.2f} of NumPy")
+            print(f"with {name}: worst {min(ratios):.2f}, median {shapes.quantile(ratios, 0.5):.2f} of {peer}")
 
 
 if __name__ == "__main__":

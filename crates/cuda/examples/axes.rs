@@ -137,7 +137,7 @@ fn main() -> Result<()> {
             for shape in SHAPES {
                 let mut row = format!("{:24}", format!("{op} {dtype} {} x {}", shape[0], shape[1]));
                 for axis in [0, 1] {
-                    let rate = bench.rate(Number { op, omits_nan }, dtype, shape, axis)?;
+                    let rate = bench.rate(Number { omits_nan, ..op.into() }, dtype, shape, axis)?;
                     if let (true, Some(rate)) = (json, rate) {
                         let elements = shape[0] * shape[1];
                         println!(

@@ -163,10 +163,15 @@ struct FewSquares : FewOf<FloatSquares<T, SPREAD>> {
 
     __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
     {
-        const f64 n = f64(asked.n);
+        const f64 n = f64(asked.n), free = f64(freedom(asked.ask, asked.n));
         f64 real = squares;
-        if constexpr (SPREAD)
-            real = __ddiv_rn(sub(mul(n, squares), mul(sum, sum)), mul(n, n));
+        if constexpr (SPREAD) {
+            if (free == 0.0) {
+                answer = NOT_A_NUMBER<T>;
+                return true;
+            }
+            real = __ddiv_rn(sub(mul(n, squares), mul(sum, sum)), mul(n, free));
+        }
         if (asks_root(asked.ask))
             real = __dsqrt_rn(real);
         const f64 off = mul(real, of_bits(u64(1023 - 42) << 52));
@@ -184,13 +189,13 @@ struct FewSquares : FewOf<FloatSquares<T, SPREAD>> {
     __device__ __forceinline__ bool settles(u32 gap, Bits &answer, const Asked &asked) const
     {
         const f64 n = f64(asked.n);
-        if (SPREAD && asks_root(asked.ask) && asked.n == 2 && gap + Format::FRACTION + 2 <= 53) {
+        if (SPREAD && asks_root(asked.ask) && asked.n == 2 && asked.ask >> 8 == 0 && gap + Format::FRACTION + 2 <= 53) {
             answer = narrow<T>(fabs(mul(sum, 0.5)));
             return true;
         }
         if (8 + 2 * (gap + Format::FRACTION + 2) > 53)
             return false;
-        const f64 over = SPREAD ? mul(n, n) : 1.0;
+        const f64 over = SPREAD ? mul(n, f64(freedom(asked.ask, asked.n))) : 1.0;
         const f64 all = SPREAD ? sub(mul(n, squares), mul(sum, sum)) : squares;
         const f64 real = __ddiv_rn(all, over);
         const f64 root = asks_root(asked.ask) ? __dsqrt_rn(real) : real;
@@ -237,8 +242,9 @@ struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
 
     __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
     {
-        answer = 0;
-        if (differ == 0)
+        const u64 free = freedom(asked.ask, asked.n);
+        answer = SPREAD && free == 0 ? NOT_A_NUMBER<f64> : 0;
+        if (differ == 0 || SPREAD && free == 0)
             return true;
         Double real = squares;
         if constexpr (SPREAD) {
@@ -248,7 +254,7 @@ struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
             const f64 part_rest = fused(add(sum.hi, sum.hi), sum.lo, fused(sum.hi, sum.hi, -part));
             const Double spread = two_sum(whole, -part);
             real = fast_two_sum(spread.hi, add(spread.lo, sub(whole_rest, part_rest)));
-            real = over(real, mul(n, n));
+            real = over(real, mul(n, f64(free)));
         }
         // Squares below the format would be off by more.
         const u32 exponent = u32(bits_of(real.hi) >> 52) & 0x7ff;

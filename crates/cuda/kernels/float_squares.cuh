@@ -277,10 +277,6 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
             return;
         }
         const u64 n = asked.n - this->missing;
-        if (n == 0 && asks_spread(asked.ask)) {
-            answer = NOT_A_NUMBER<T>;
-            return;
-        }
         if (n <= QUICK && quick(answer, asked.ask, n))
             return;
         answer = moments_answer<T, SPREAD>(this->sum, this->squares, this->lowest(), asked.ask, n);

@@ -8,10 +8,6 @@
 #include "variance.cuh"
 #include "wide.cuh"
 
-// What is asked of totals: of squares, or of squared deviations from the mean; those or their root.
-__device__ __forceinline__ bool asks_spread(u32 ask) { return ask == VARIANCE || ask == DEVIATION; }
-__device__ __forceinline__ bool asks_root(u32 ask) { return ask == NORM || ask == DEVIATION; }
-
 // {high, low} / divisor * 2^exponent, or its root, of a divisor below 2^31.
 template <class T>
 __device__ __noinline__ typename Element<T>::Bits exact_real(u64 high, u64 low, u64 divisor, int exponent, bool root)
@@ -36,7 +32,9 @@ __device__ __forceinline__ typename Element<T>::Bits scaled_answer(u64 high, u64
         const u64 minuend = low * n, subtrahend = magnitude * magnitude;
         high = high * n + __umul64hi(low, n) - __umul64hi(magnitude, magnitude) - (minuend < subtrahend);
         low = minuend - subtrahend;
-        divisor = n * n;
+        divisor = n * freedom(ask, n);
+        if (divisor == 0)
+            return NOT_A_NUMBER<T>;
     }
     // All numbers here are normal f64.
     const auto power = [](int e) { return __longlong_as_double(i64(1023 + e) << 52); };
@@ -58,9 +56,12 @@ __device__ __forceinline__ typename Element<T>::Bits moments_answer(SumLimb sum,
     using Dot = typename Element<T>::Dot;
     Truncated t;
     if (asks_spread(ask)) {
+        const u64 free = freedom(ask, n);
+        if (free == 0)
+            return NOT_A_NUMBER<T>;
         Numerator numerator;
         subtract<Sum, Dot>(sum, square, n, numerator);
-        t = over_square(numerator, Dot::LSB, n);
+        t = over_product(numerator, Dot::LSB, n, free);
     } else {
         t = Truncated::of_limbs(Dot::LIMBS, Dot::LSB, square);
     }
@@ -79,12 +80,15 @@ __device__ __forceinline__ typename Element<T>::Bits moments_answer(const FixedP
     const auto square = [&](int i) { return i64(of_squares[i]); };
     Truncated t;
     if (SPREAD && asks_spread(ask)) {
+        const u64 free = freedom(ask, n);
+        if (free == 0)
+            return NOT_A_NUMBER<T>;
         u32 of_sum[OfSum::LIMBS];
         sum.digits(of_sum);
         const auto limb = [&](int i) { return i + 1 < OfSum::LIMBS ? i64(of_sum[i]) : i64(i32(of_sum[i])); };
         Numerator numerator;
         subtract<OfSum, OfSquares>(limb, square, n, numerator);
-        t = over_square(numerator, 2 * unit, n);
+        t = over_product(numerator, 2 * unit, n, free);
     } else {
         t = Truncated::of_limbs(OfSquares::LIMBS, 2 * unit, square);
     }

@@ -338,15 +338,15 @@ __device__ __forceinline__ Asked without(Asked asked, u32 missing)
     return asked;
 }
 
-// Adds the block's elements of an output, once more, to superaccumulators; all threads of the block call it.
+// Adds the block's elements of an output, once more, to superaccumulators; `count` threads call it, of which this is one.
 template <class Acc>
 __device__ __forceinline__ void absorb_elements(typename Acc::Wides &wides, const Layout &layout, const Share &share, u32 output,
-    const typename Acc::Asked &asked)
+    const typename Acc::Asked &asked, u32 thread, u32 count)
 {
     using Bits = typename Acc::Bits;
     const char *data = place_of_output<Acc>(layout, output);
 #pragma unroll 1
-    for (u32 e = share.first + threadIdx.x; e < share.last; e += STRIDED_THREADS) {
+    for (u32 e = share.first + thread; e < share.last; e += count) {
         const Place place = layout.elements.at(e);
         const char *at = data + u64(place.elements) * sizeof(Bits);
         int first = 0, run = int(layout.unit);
@@ -367,30 +367,45 @@ __device__ __forceinline__ void absorb_elements(typename Acc::Wides &wides, cons
     }
 }
 
-// Adds the elements of the block's lost outputs: to answers, or to what blocks share.
+// Adds the elements of the block's lost outputs: to answers, or to what blocks share. Where there are many, each warp has its own; where there
+// are few, all threads take one after the other.
 template <class Acc>
 __device__ __noinline__ void find_again(const Layout &layout, LostOutputs &lost, const typename Acc::Asked &asked)
 {
-    __shared__ typename Acc::Wides wides;
+    using Wides = typename Acc::Wides;
+    constexpr u32 WARPS = STRIDED_THREADS / 32;
+    __shared__ Wides all[WARPS];
     const Share share(layout);
+    const bool alone = lost.count >= WARPS;
+    const u32 teams = alone ? WARPS : 1, team = alone ? threadIdx.x / 32 : 0;
+    const u32 threads = alone ? 32 : STRIDED_THREADS, thread = threadIdx.x % threads;
+    const auto meet = [=]() {
+        if (alone)
+            __syncwarp();
+        else
+            __syncthreads();
+    };
+    Wides &wides = all[team];
 #pragma unroll 1
-    for (u32 i = 0; i < lost.count; ++i) {
+    for (u32 i = team; i < lost.count; i += teams) {
         const u32 output = lost.output[i];
-        wides.clear();
-        __syncthreads();
-        absorb_elements<Acc>(wides, layout, share, output, asked);
-        __syncthreads();
+        for (u32 w = thread; w < sizeof(Wides) / 4; w += threads)
+            reinterpret_cast<u32 *>(&wides)[w] = 0;
+        meet();
+        absorb_elements<Acc>(wides, layout, share, output, asked, thread, threads);
+        meet();
         if (gridDim.y > 1) {
-            for (u32 w = threadIdx.x; w < Acc::WIDE_WORDS; w += STRIDED_THREADS) {
+            for (u32 w = thread; w < Acc::WIDE_WORDS; w += threads) {
                 if (const u64 entry = Acc::entry(wides, w))
                     atomicAdd(&layout.wides[u64(output) * Acc::WIDE_WORDS + w], entry);
             }
-        } else if (threadIdx.x == 0) {
+        } else if (thread == 0) {
             const u64 place = number_of_output(layout, output);
             Acc::write_wides([&](int w) { return Acc::entry(wides, w); }, layout.out, place, without(asked, lost.missing[i]));
         }
-        __syncthreads();
+        meet();
     }
+    __syncthreads();
 }
 
 // The same for the last of the blocks that share outputs: it adds what the others have found to what they have left.

@@ -65,14 +65,14 @@ struct Triple {
     }
 };
 
-// total / n^2 * 2^exponent, or its root.
-__device__ __noinline__ u64 exact_real(Triple total, u64 n, int exponent, bool root)
+// total / divisor * 2^exponent, or its root.
+__device__ __noinline__ u64 exact_real(Triple total, u64 divisor, int exponent, bool root)
 {
     Numerator numerator;
 #pragma unroll 1
     for (int i = 0; i < 6; ++i)
         numerator.push(u32(total.word[i / 2] >> 32 * (i % 2)), i);
-    const Truncated t = over_square(numerator, exponent, n);
+    const Truncated t = over_product(numerator, exponent, divisor, 1);
     return (root ? t.sqrt() : t).round<f64>();
 }
 
@@ -91,7 +91,9 @@ __device__ __forceinline__ u64 scaled_answer(Triple total, i64 high, u64 low, in
         square.word[2] += (__umul64hi(l, h) << 1) + h * h;
         total = Triple::times(total, n);
         total.subtract(square);
-        divisor = n * n;
+        divisor = n * freedom(ask, n);
+        if (divisor == 0)
+            return NOT_A_NUMBER<f64>;
     }
     const bool root = asks_root(ask);
     const Double real = total.real();
@@ -109,5 +111,5 @@ __device__ __forceinline__ u64 scaled_answer(Triple total, i64 high, u64 low, in
     const bool sure = ::add(found.hi, ::add(found.lo, off)) == found.hi && ::add(found.hi, sub(found.lo, off)) == found.hi;
     if (sure && found.hi > 0.0 && moved > 1 && moved < 2046)
         return bits_of(found.hi) + (i64(root ? exponent : 2 * exponent) << 52);
-    return exact_real(total, asks_spread(ask) ? n : 1, 2 * exponent, root);
+    return exact_real(total, divisor, 2 * exponent, root);
 }

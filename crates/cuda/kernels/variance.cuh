@@ -1,15 +1,22 @@
 // The variance of an exact sum and an exact sum of squares: core's exact/variance.rs, on a device.
 //
-// It is (n S2 - S1^2) / n^2. In every format the unit of S2 is the square of S1's, so that the numerator is an integer in units of
+// It is (n S2 - S1^2) / (n (n - ddof)). In every format the unit of S2 is the square of S1's, so that the numerator is an integer in units of
 // S2, and nothing is lost where its terms cancel. Its leading digits are enough: cutting the others off is a floor, which the floor
 // of the quotient does not see.
 
 #pragma once
 
-#include "round.cuh"
+#include "answer.cuh"
 
 // So many digits have 257 bits or more, of which a quotient by 126 bits needs 127 + 126.
 using Numerator = Leading<9>;
+
+// What is asked has the delta degrees of freedom behind its first byte: `Answer::asked` in crates/cuda/src/engine/answer.rs.
+__device__ __forceinline__ bool asks_spread(u32 ask) { return (ask & 0xff) == VARIANCE || (ask & 0xff) == DEVIATION; }
+__device__ __forceinline__ bool asks_root(u32 ask) { return (ask & 0xff) == NORM || (ask & 0xff) == DEVIATION; }
+
+// n - ddof, or 0 where there is no variance.
+__device__ __forceinline__ u64 freedom(u32 ask, u64 n) { return n > ask >> 8 ? n - (ask >> 8) : 0; }
 
 // n S2 - S1^2, and whether it is not negative, as it is of real numbers. `sum` and `square` say the i-th limbs of S1 and S2, which may
 // have carries to move; that of S1 is asked twice.
@@ -66,14 +73,14 @@ __device__ __forceinline__ bool subtract(SumLimb sum, SquareLimb square, u64 n, 
     return borrow == 0;
 }
 
-// The numerator in units of 2^lsb over n^2, n from 1 to 2^63 - 1, with 127 or 128 bits unless it is 0.
-__device__ __forceinline__ Truncated over_square(Numerator &numerator, int lsb, u64 n)
+// The numerator in units of 2^lsb over n m, both from 1 to 2^63 - 1, with 127 or 128 bits unless it is 0.
+__device__ __forceinline__ Truncated over_product(Numerator &numerator, int lsb, u64 n, u64 m)
 {
     Truncated t;
     if (numerator.is_zero())
         return t;
     const int moved = numerator.normalise();
-    const u64 upper = __umul64hi(n, n), lower = n * n;
+    const u64 upper = __umul64hi(n, m), lower = n * m;
     // The leading 128 + s bits over a divisor of s + 1 bits lie in (2^126, 2^128). The first s of them are below the divisor: a rest
     // to begin with. Each one after them gives a bit of the quotient.
     int shift = upper != 0 ? 127 - __clzll(i64(upper)) : 63 - __clzll(i64(lower));

@@ -15,7 +15,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
-use warpfold::{Answer, DType, Error, NanPolicy, Op, Reduction, Scalar, View, bf16, f16};
+use warpfold::{Answer, DType, Device, Error, NanPolicy, Op, Reduction, Scalar, View, bf16, f16};
 
 /// The answers to some operations on an object, in their order.
 ///
@@ -109,6 +109,9 @@ fn of_imported<'py>(
     words: &Words<'_, 'py>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let family = &imported.family;
+    if let Data::Device(array) = &imported.data {
+        return on_device(py, ops, array, family, words);
+    }
     let some = chosen(words)?;
     let unchosen = |what: &str| match &some {
         Some(_) => Err(PyTypeError::new_err(format!(
@@ -137,21 +140,66 @@ fn of_imported<'py>(
             unit = of_decimals;
             (ANY, answer)
         }
-        Data::Device(array) => {
-            unchosen("a device")?;
-            return array.answers(py, &question, family, words.out);
-        }
         Data::File(file) => {
             unchosen("files")?;
             return files::answers(py, file, &question, words.out);
         }
-        Data::Frame(_) | Data::Complex(_) => return Ok(Vec::new()),
+        Data::Frame(_) | Data::Complex(_) | Data::Device(_) => return Ok(Vec::new()),
     };
     let shape = answer.shape().to_vec();
     let columns = answer.into_columns().into_iter();
     let dtype = words.dtype.is_none().then_some(dtype);
     let unit = unit.as_ref();
     columns.map(|column| give_counted(py, unit, family, dtype, &shape, column, words.out)).collect()
+}
+
+/// The answers about an array of a device: those that it does not make are finished on the host, and brought to it.
+fn on_device<'py>(
+    py: Python<'py>,
+    ops: &[Op],
+    array: &cuda::DeviceArray,
+    family: &Family<'py>,
+    words: &Words<'_, 'py>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let question = words.question(py, ops)?;
+    cuda::check_named(&question)?;
+    if words.out.is_some() {
+        return Err(cuda::no_out());
+    }
+    let marks = words.mask.filter(|mask| !mask.cast::<PyBool>().is_ok_and(|mask| mask.is_true()));
+    let chooses = marks.is_some() || words.initial.is_some();
+    let there = match (chooses, marks.map(|mask| import(mask)).transpose()?) {
+        (false, _) => None,
+        (true, None) => Some(None),
+        (true, Some(Imported { data: Data::Device(marks), .. })) => Some(Some(marks)),
+        _ => None,
+    };
+    let first = words.initial.map(|x| element(x, array.dtype())).transpose().ok();
+    let chosen = there
+        .zip(first)
+        .and_then(|(marks, first)| array.chosen(marks.as_ref(), first, question.rules().out));
+    let mut answers = match chooses && chosen.is_none() {
+        true => ops.iter().map(|_| None).collect(),
+        false => array.answers(py, &question, family, chosen.as_ref())?,
+    };
+    let lacking = ops.iter().zip(&answers).filter(|(_, answer)| answer.is_none());
+    let rest: Vec<Op> = lacking.map(|(&op, _)| op).collect();
+    if !rest.is_empty() {
+        let question = words.question(py, &rest)?;
+        let answer = match self::chosen(words)? {
+            None => array.on_host(py, question)?,
+            some => of_dense(py, &question.device(Device::Cpu), &rest, &array.copied(py)?, some)?,
+        };
+        let shape = answer.shape().to_vec();
+        // Of a type that was asked for, answers have that.
+        let dtype = words.dtype.is_none().then(|| array.dtype());
+        let mut columns = answer.into_columns().into_iter();
+        for answer in answers.iter_mut().filter(|answer| answer.is_none()) {
+            let column = columns.next().ok_or_else(no_answer)?;
+            *answer = Some(array.send_back(py, family, dtype, &shape, column)?);
+        }
+    }
+    Ok(answers.into_iter().flatten().collect())
 }
 
 /// The question with the type of `out`, which answers are rounded to at once.
@@ -244,6 +292,7 @@ fn chosen<'py>(
         Some(mask) if mask.cast::<PyBool>().is_ok_and(|mask| mask.is_true()) => None,
         Some(mask) => match import(mask)?.data {
             Data::Dense(mask) if mask.dtype == DType::Bool => Some(mask),
+            Data::Device(on) if on.dtype() == DType::Bool => Some(on.copied(mask.py())?),
             _ => return Err(PyTypeError::new_err("where must hold truth values")),
         },
         None => None,

@@ -19,8 +19,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use warpfold::internal::{check_process, engine_of, to_host};
-use warpfold::{Column, DType, Device, DeviceStream, NanPolicy, Numbers, Op, Reduction, Rules};
-use warpfold_cuda::engine::{DeviceView, Number};
+use warpfold::{
+    Answer, Column, DType, Device, DeviceStream, Numbers, Op, Reduction, Rules, Scalar,
+};
+use warpfold_cuda::engine::{Chosen, DeviceView, Number};
 use warpfold_cuda::{Buffer, Engine, Stream};
 
 /// An array in a device's memory.
@@ -46,6 +48,11 @@ struct Opened {
 const SPARE: u64 = 4096;
 /// How many such answers wait for their use.
 const MOST_SPARE: usize = 256;
+
+/// Bytes of a state that has no fixed length, and bytes of elements that make a byte of states
+/// worth its way to the host.
+const MOST_STATE: usize = 1024;
+const WORTH_STATES: usize = 4;
 
 /// The memory of an answer.
 struct Memory {
@@ -303,7 +310,8 @@ impl DeviceArray {
         waited.or_raise(py)
     }
 
-    /// The answers to a question.
+    /// What the device answers to a question about elements that are chosen, if it is some of
+    /// them: `None` for an operation that only the host finishes.
     ///
     /// # Errors
     /// What the device says, and those of the reduction.
@@ -312,12 +320,8 @@ impl DeviceArray {
         py: Python<'py>,
         question: &Reduction,
         family: &Family<'py>,
-        out: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        check_named(question)?;
-        if out.is_some() {
-            return Err(no_out());
-        }
+        chosen: Option<&Chosen>,
+    ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
         let dtype = self.view.dtype;
         for &op in question.ops() {
             if !op.supports(dtype) {
@@ -335,33 +339,60 @@ impl DeviceArray {
         let shape = crate::run::output_shape(&self.view.shape, &reduced, question.keeps_dims());
         let opened = opened(py, self.ordinal)?;
         self.wait_for_its_stream(py)?;
+        let other = Chosen { out: question.rules().out, ..Chosen::default() };
+        let chosen = chosen.or_else(|| other.out.is_some().then_some(&other));
         let asked =
-            Asked { array: self, opened: &opened, rules: question.rules(), reduced: &reduced };
-        let answers = question.ops().iter().map(|&op| {
-            if let Family::Exchange(exchange) = family
-                && let Some(answer) = asked.in_its_memory(py, op, *exchange, &shape)?
-            {
-                return Ok(answer);
+            Asked { array: self, opened: &opened, chosen, reduced: &reduced, shape: &shape };
+        question.ops().iter().map(|&op| asked.answer(py, op, question.rules(), family)).collect()
+    }
+
+    /// What marks and an initial value choose of the elements, as the device takes it; `None`
+    /// where only the host does: marks that are not in this device's memory, and what is no
+    /// element.
+    pub(crate) fn chosen(
+        &self,
+        marks: Option<&DeviceArray>,
+        initial: Option<Scalar>,
+        out: Option<DType>,
+    ) -> Option<Chosen> {
+        let marks = match marks {
+            None => None,
+            Some(marks) => {
+                let (shape, theirs) = (&self.view.shape, &marks.view);
+                let before = shape.len().checked_sub(theirs.shape.len())?;
+                let step = |axis: usize| match axis.checked_sub(before) {
+                    Some(i) if theirs.shape[i] == shape[axis] => Some(theirs.strides[i]),
+                    Some(i) if theirs.shape[i] != 1 => None,
+                    _ => Some(0),
+                };
+                let strides = (0..shape.len()).map(step).collect::<Option<Vec<isize>>>()?;
+                let here = marks.ordinal == self.ordinal && marks.after.is_none();
+                let view = DeviceView { shape: shape.clone(), strides, ..theirs.clone() };
+                Some(Some(view).filter(|_| here)?)
             }
-            let made = py.detach(|| asked.on_device(op, shape.iter().product()));
-            match made.map_err(|error| failure(py, &error))? {
-                Some(memory) => DeviceAnswer {
-                    memory: Arc::new(memory),
-                    dtype: type_of(op, dtype),
-                    shape: shape.clone(),
-                    ordinal: self.ordinal,
-                }
-                .given(py, family),
-                None => {
-                    let column =
-                        py.detach(|| asked.on_host(op)).map_err(|error| failure(py, &error))?;
-                    // Of a type that was asked for, answers have that.
-                    let dtype = asked.rules.out.is_none().then_some(dtype);
-                    self.send_back(py, family, dtype, &shape, column)
-                }
-            }
-        });
-        answers.collect()
+        };
+        Some(Chosen { marks, initial: initial.map(Scalar::to_bits), out })
+    }
+
+    /// The answers to a question whose numbers the device does not make, on the host: from
+    /// states, where these are few beside the elements, or from a copy of the elements.
+    ///
+    /// # Errors
+    /// What the device says, and those of the reduction.
+    pub(crate) fn on_host(&self, py: Python<'_>, question: Reduction) -> PyResult<Answer> {
+        let reduced = question.named_axes().resolve(self.view.shape.len()).or_raise(py)?;
+        let outputs: usize =
+            crate::run::output_shape(&self.view.shape, &reduced, false).iter().product();
+        let bytes =
+            |&op: &Op| Engine::payload_len(op.kind(), self.view.dtype).unwrap_or(MOST_STATE);
+        let states: usize = question.ops().iter().map(bytes).sum();
+        let elements = self.view.shape.iter().product::<usize>() * self.view.dtype.size();
+        if outputs.saturating_mul(states).saturating_mul(WORTH_STATES) <= elements {
+            let lent = self.lent(py)?;
+            return py.detach(|| question.run(&lent)).or_raise(py);
+        }
+        let copy = self.copied(py)?;
+        crate::run::run(py, &question.device(Device::Cpu), [Some(&copy.view()), None])
     }
 
     /// An answer that was finished on the host, brought to the device; of elements of type
@@ -389,60 +420,91 @@ impl DeviceArray {
     }
 }
 
-/// One operation on an array of a device.
+/// What is asked of an array of a device.
 struct Asked<'a> {
     array: &'a DeviceArray,
     opened: &'a Arc<Opened>,
-    rules: &'a Rules,
+    /// What is reduced in the place of all elements.
+    chosen: Option<&'a Chosen>,
     reduced: &'a [bool],
+    /// The shape of the answers.
+    shape: &'a [usize],
 }
 
 impl Asked<'_> {
-    /// What the device may finish of the answers.
-    fn number(&self, op: Op) -> Option<Number> {
-        let omits_nan = self.rules.nan == NanPolicy::Omit;
-        let others = if omits_nan { self.rules.nan(NanPolicy::Propagate) } else { *self.rules };
-        let suits = others == Rules::default() && op.pair().is_none();
-        suits.then_some(Number { op, omits_nan })
+    /// The answers to an operation, queued on the device; `None` where only the host can finish
+    /// them under these rules.
+    fn answer<'py>(
+        &self,
+        py: Python<'py>,
+        op: Op,
+        rules: &Rules,
+        family: &Family<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let rules = rules.out(None);
+        let Some(number) = Number::under(op, self.array.view.dtype, &rules) else {
+            return Ok(None);
+        };
+        let Some((first, second)) = op.pair() else { return self.left_there(py, number, family) };
+        let one = |op: Op| self.left_there(py, Number { op, ..number }, family);
+        let (Some(first), Some(second)) = (one(first)?, one(second)?) else { return Ok(None) };
+        Ok(Some((first, second).into_pyobject(py)?.into_any()))
     }
 
-    /// The answers, queued on the device, in memory of the library that they go to; `None`
+    /// The numbers, queued on the device; `None` where it does not make them.
+    fn left_there<'py>(
+        &self,
+        py: Python<'py>,
+        number: Number,
+        family: &Family<'py>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if let Family::Exchange(exchange) = family
+            && let Some(answer) = self.in_its_memory(py, number, *exchange)?
+        {
+            return Ok(Some(answer));
+        }
+        let ordinal = self.array.ordinal;
+        let made = py.detach(|| self.on_device(number)).map_err(|error| failure(py, &error))?;
+        let given = made.map(|memory| {
+            let (memory, dtype) = (Arc::new(memory), self.type_of(number.op));
+            let shape = self.shape.to_vec();
+            DeviceAnswer { memory, dtype, shape, ordinal }.given(py, family)
+        });
+        given.transpose()
+    }
+
+    /// The numbers, queued on the device, in memory of the library that they go to; `None`
     /// where it has none or where only the host can finish them.
     fn in_its_memory<'py>(
         &self,
         py: Python<'py>,
-        op: Op,
+        number: Number,
         exchange: Exchange,
-        shape: &[usize],
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let DeviceArray { view, ordinal, .. } = self.array;
-        let Some(number) = self.number(op).filter(|_| !shape.contains(&0)) else {
+        let ordinal = self.array.ordinal;
+        if self.shape.contains(&0) {
             return Ok(None);
-        };
+        }
         let device = (CUDA, ordinal.cast_signed());
-        let room = exchange.allocate(py, type_of(op, view.dtype), shape, device)?;
+        let room = exchange.allocate(py, self.type_of(number.op), self.shape, device)?;
         let Some(room) = room else { return Ok(None) };
         let address = room.address;
         // The library works on the default stream, too. What it frees it gives to later work
         // of that stream, as after an operation of its own: nothing has to be kept.
         // SAFETY: the array was handed over for the work of this stream, and the memory was
         // had for it, with room for the answers.
-        let made = py.detach(|| unsafe {
-            let engine = &self.opened.engine;
-            engine.numbers_into(number, view, self.reduced, address, Stream::DEFAULT)
-        });
+        let made = py.detach(|| unsafe { self.numbers_into(number, address) });
         match made.map_err(|error| failure(py, &error))? {
             true => exchange.array_in(py, room).map(Some),
             false => Ok(None),
         }
     }
 
-    /// The answers, queued on the device; `None` where only the host can finish them.
-    fn on_device(&self, op: Op, outputs: usize) -> warpfold_cuda::Result<Option<Memory>> {
-        let view = &self.array.view;
-        let Some(number) = self.number(op) else { return Ok(None) };
+    /// The numbers, queued on the device; `None` where only the host can finish them.
+    fn on_device(&self, number: Number) -> warpfold_cuda::Result<Option<Memory>> {
         let engine = &self.opened.engine;
-        let bytes = outputs * op.answer_type(view.dtype).size();
+        let outputs: usize = self.shape.iter().product();
+        let bytes = outputs * self.type_of(number.op).size();
         let memory = Memory::new(self.opened, bytes as u64)?;
         let mut reading = self.opened.reading.lock().unwrap_or_else(PoisonError::into_inner);
         if engine.device().is_done(Stream::DEFAULT)? {
@@ -452,46 +514,39 @@ impl Asked<'_> {
         reading.push(Arc::clone(&self.array.owner));
         // SAFETY: the producer made the elements readable on the default stream, and their
         // owner is kept until the stream is done; the memory is used again in the stream's order.
-        let made = unsafe {
-            engine.numbers_into(number, view, self.reduced, memory.address(), Stream::DEFAULT)?
-        };
+        let made = unsafe { self.numbers_into(number, memory.address())? };
         Ok(made.then_some(memory))
     }
 
-    /// The answers, finished on the host.
-    fn on_host(&self, op: Op) -> warpfold_cuda::Result<Column> {
-        let view = &self.array.view;
-        let kinds = [op.kind()];
-        // SAFETY: as above, and this returns when the device is done.
-        let states = unsafe {
-            self.opened.engine.states_of_view(
-                [Some(view), None],
-                self.reduced,
-                &kinds,
-                0,
-                Stream::DEFAULT,
-            )?
-        };
-        let mut values = Vec::with_capacity(states.len());
-        for states in &states {
-            for state in states {
-                values.push(state.finish(op, self.rules)?);
-            }
-        }
-        let natural = self.rules.out.unwrap_or(op.answer_type(view.dtype));
-        let dtype = values.first().map_or(natural, |value| value.first().dtype());
-        let pack = |second: bool| {
-            let mut numbers = Numbers::zeros(dtype, values.len());
-            let bytes = numbers.bytes_mut();
-            for (i, value) in values.iter().enumerate() {
-                let scalar = if second { value.second() } else { Some(value.first()) };
-                if let Some(scalar) = scalar {
-                    Numbers::set_bits(bytes, dtype, i, scalar.to_bits());
+    /// The type of the answers, as Python has them.
+    fn type_of(&self, op: Op) -> DType {
+        let asked = self.chosen.and_then(|chosen| chosen.out);
+        asked.unwrap_or_else(|| type_of(op, self.array.view.dtype))
+    }
+
+    /// Queues the numbers, and says whether the device makes them.
+    ///
+    /// # Safety
+    /// As for [`Engine::numbers_of_chosen_into`] on the default stream.
+    unsafe fn numbers_into(&self, number: Number, to: u64) -> warpfold_cuda::Result<bool> {
+        let (engine, view) = (&self.opened.engine, &self.array.view);
+        // SAFETY: passed on from the caller.
+        unsafe {
+            match self.chosen {
+                None => engine.numbers_into(number, view, self.reduced, to, Stream::DEFAULT),
+                Some(chosen) => {
+                    let reduced = self.reduced;
+                    engine.numbers_of_chosen_into(
+                        number,
+                        view,
+                        chosen,
+                        reduced,
+                        to,
+                        Stream::DEFAULT,
+                    )
                 }
             }
-            numbers
-        };
-        Ok(Column::new(op, pack(false), op.pair().map(|_| pack(true)))?)
+        }
     }
 }
 

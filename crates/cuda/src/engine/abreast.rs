@@ -132,7 +132,7 @@ impl Engine {
         let parameters = Parameters {
             out: to,
             overflow: scratch.overflow(),
-            ask: answer.ask as u32,
+            ask: answer.asked(),
             flags: answer.flags(),
             answer: answer.out.size() as u32,
             ..Parameters::default()

@@ -39,8 +39,7 @@ pub(super) enum Ask {
     Root,
 }
 
-/// An operation whose answers are finished on the device, under the default
-/// rules.
+/// An operation whose answers are finished on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) ask: Ask,
@@ -51,12 +50,14 @@ pub(super) struct Answer {
     pub(super) out: DType,
     /// Whether NaNs are as if they were not there, where that matters.
     pub(super) omits: bool,
+    /// The delta degrees of freedom.
+    ddof: u32,
 }
 
 impl Answer {
     /// How an operation is finished there, if it is.
     pub(super) fn of(number: impl Into<Number>, dtype: DType) -> Option<Answer> {
-        let Number { op, omits_nan } = number.into();
+        let Number { op, omits_nan, ddof } = number.into();
         let ask = match op {
             _ if !op.supports(dtype) => return None,
             Op::Sum | Op::Norm1 | Op::SumSq => Ask::Total,
@@ -82,17 +83,22 @@ impl Answer {
             _ => return None,
         };
         let omits = omits_nan && dtype.is_float() && op != Op::CountNan;
-        Some(Answer { ask, kind: op.kind(), dtype, out: op.answer_type(dtype), omits })
+        Some(Answer { ask, kind: op.kind(), dtype, out: op.answer_type(dtype), omits, ddof })
+    }
+
+    /// What is asked, as kernels are told it: the delta degrees of freedom are behind its
+    /// first byte.
+    pub(super) fn asked(&self) -> u32 {
+        self.ask as u32 | self.ddof << 8
     }
 
     /// What makes the number of any rows without a payload, if anything does:
     /// what comes in the place of elements that there
-    /// are not would widen a range, and squares of integers are finished from
-    /// payloads, as are counts without NaNs.
+    /// are not would widen a range, and counts without NaNs are finished from payloads.
     pub(super) fn tally(&self) -> Option<Tally> {
         let of_squares = matches!(self.kind, Kind::SquareSum | Kind::Moments);
         Some(match self.ask {
-            _ if of_squares && !self.dtype.is_float() => return None,
+            _ if of_squares && !self.dtype.is_float() => Tally::IntegerSquares,
             Ask::Count | Ask::All if self.omits => return None,
             Ask::Norm => Tally::Squares,
             Ask::Variance | Ask::Deviation => Tally::Variances,
@@ -211,7 +217,7 @@ impl Engine {
                 Argument::from(at + 8 * (first * words) as u64),
                 Argument::from(words as u64),
                 Argument::from(now),
-                Argument::from(answer.ask as u32),
+                Argument::from(answer.asked()),
                 Argument::from(u32::from(answer.omits)),
                 Argument::from(to + (first * step * size) as u64),
                 Argument::from(step as i64),

@@ -184,7 +184,8 @@ impl Engine {
                 // Rows and columns of a box have kernels that are faster, if there are.
                 let by_view = answer.tally().is_some_and(|tally| !tally.has_tables());
                 let layout = view.clone().filter(|_| by_view && table.is_aligned());
-                let question = Question { answer, table: table.clone(), layout, abreast: None };
+                let question =
+                    Question { answer, table: table.clone(), layout, abreast: None, ends: None };
                 // SAFETY: the box was allocated and filled here, and the copies
                 // come before on the stream.
                 let Some(some) = (unsafe { self.numbers_of(&question, stream)? }) else {

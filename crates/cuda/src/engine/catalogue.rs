@@ -56,6 +56,12 @@ pub(super) const GATHER_EACH: usize = 4;
 pub(super) const GATHER_TILE: usize = 32;
 /// `AXES` in `kernels/gather.cu`.
 pub(super) const GATHER_AXES: usize = 6;
+/// `THREADS` in `kernels/choose.cu`.
+pub(super) const CHOOSE_THREADS: usize = 256;
+/// `EACH` in `kernels/choose.cu`.
+pub(super) const CHOOSE_EACH: usize = 4;
+/// `AXES` in `kernels/choose.cu`.
+pub(super) const CHOOSE_AXES: usize = 6;
 
 /// the same, of kernels that begin to read before the launch ahead has ended: the exact sum.
 pub(super) const SUM: Entry = Entry {
@@ -717,6 +723,26 @@ pub(super) const STRIDED_SQUARES: Entry = Entry {
     ],
 };
 
+/// any axes of any view: sums of squares, norms, variances and standard deviations of integers.
+pub(super) const STRIDED_INTEGER_SQUARES: Entry = Entry {
+    stem: "strided_integer_squares",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "i8", threads: 256, blocks: 4 }),
+        Some(Module { element: "i16", threads: 256, blocks: 4 }),
+        Some(Module { element: "i32", threads: 256, blocks: 4 }),
+        Some(Module { element: "i64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        None,
+        None,
+        None,
+        None,
+    ],
+};
+
 /// any axes of any view: variances and standard deviations.
 pub(super) const STRIDED_VARIANCES: Entry = Entry {
     stem: "strided_variances",
@@ -1297,9 +1323,49 @@ pub(super) const GATHER: Entry = Entry {
     ],
 };
 
+/// copies of any axes to rows: of elements that marks choose, and to f64.
+pub(super) const CHOOSE: Entry = Entry {
+    stem: "choose",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 1 }),
+        Some(Module { element: "i8", threads: 256, blocks: 1 }),
+        Some(Module { element: "i16", threads: 256, blocks: 1 }),
+        Some(Module { element: "i32", threads: 256, blocks: 1 }),
+        Some(Module { element: "i64", threads: 256, blocks: 1 }),
+        Some(Module { element: "u8", threads: 256, blocks: 1 }),
+        Some(Module { element: "u16", threads: 256, blocks: 1 }),
+        Some(Module { element: "u32", threads: 256, blocks: 1 }),
+        Some(Module { element: "u64", threads: 256, blocks: 1 }),
+        Some(Module { element: "f16", threads: 256, blocks: 1 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 1 }),
+        Some(Module { element: "f32", threads: 256, blocks: 1 }),
+        Some(Module { element: "f64", threads: 256, blocks: 1 }),
+    ],
+};
+
+/// copies of any axes to rows: of two ends.
+pub(super) const DIFFERENCE: Entry = Entry {
+    stem: "difference",
+    modules: [
+        Some(Module { element: "bool", threads: 128, blocks: 1 }),
+        Some(Module { element: "i8", threads: 128, blocks: 1 }),
+        Some(Module { element: "i16", threads: 128, blocks: 1 }),
+        Some(Module { element: "i32", threads: 128, blocks: 1 }),
+        Some(Module { element: "i64", threads: 128, blocks: 1 }),
+        Some(Module { element: "u8", threads: 128, blocks: 1 }),
+        Some(Module { element: "u16", threads: 128, blocks: 1 }),
+        Some(Module { element: "u32", threads: 128, blocks: 1 }),
+        Some(Module { element: "u64", threads: 128, blocks: 1 }),
+        Some(Module { element: "f16", threads: 128, blocks: 1 }),
+        Some(Module { element: "bf16", threads: 128, blocks: 1 }),
+        Some(Module { element: "f32", threads: 128, blocks: 1 }),
+        Some(Module { element: "f64", threads: 128, blocks: 1 }),
+    ],
+};
+
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 62] = [
+pub(super) const ENTRIES: [&Entry; 65] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -1333,6 +1399,7 @@ pub(super) const ENTRIES: [&Entry; 62] = [
     &STRIDED_MAGNITUDES,
     &STRIDED_BITS,
     &STRIDED_SQUARES,
+    &STRIDED_INTEGER_SQUARES,
     &STRIDED_VARIANCES,
     &STRIDED_LOGSUMEXP,
     &ABREAST_SUMS,
@@ -1362,4 +1429,6 @@ pub(super) const ENTRIES: [&Entry; 62] = [
     &FINISH_SQUARES,
     &FINISH_MOMENTS,
     &GATHER,
+    &CHOOSE,
+    &DIFFERENCE,
 ];

@@ -273,7 +273,7 @@ impl Engine {
             let to = to + (now.first * answer.out.size()) as u64;
             let others = [
                 Argument::from(plan.width.unwrap_or(0) as u32),
-                Argument::from(answer.ask as u32),
+                Argument::from(answer.asked()),
                 Argument::from(u32::from(answer.kind == Kind::AbsSum)),
                 Argument::from(answer.out.size() as u32),
                 Argument::from(workspace),

@@ -176,10 +176,14 @@ impl Engine {
         let Some(question) = Question::of(number, view, reduced, self.shape.walk)? else {
             return Ok(None);
         };
-        match question.route(self.machine()) {
-            Some(route) => self.explain_route(&question, &route).map(Some),
-            None => Ok(None),
+        let Question { ends, .. } = &question;
+        let question = ends.as_ref().map_or(&question, |ends| &ends[1]);
+        let Some(route) = question.route(self.machine()) else { return Ok(None) };
+        let mut explained = self.explain_route(question, &route)?;
+        if ends.is_some() {
+            explained.launches *= 2;
         }
+        Ok(Some(explained))
     }
 
     /// The same of a route.

@@ -226,7 +226,7 @@ impl Question<'_> {
             two(groups.count as u32, Memory::mark_words(groups) as u32),
             two(plan.log_slots, plan.log_copies),
             two(groups.keys.dtype.size() as u32, u32::from(counts_rows)),
-            two(answer.ask as u32, u32::from(answer.kind == Kind::AbsSum)),
+            two(answer.asked(), u32::from(answer.kind == Kind::AbsSum)),
             two(phase, u32::from(answer.dtype.is_signed_int())),
         ])
     }

@@ -2,16 +2,17 @@
 
 use super::catalogue::{
     ABREAST_COUNTS, ABREAST_EXTREMES, ABREAST_POSITIONS, ABREAST_PRODS, ABREAST_SQUARES,
-    ABREAST_SUMS, ABREAST_VARIANCES, ABS_SUM, ARG_EXTREMA, BITS, COLUMN_BITS, COLUMN_COUNTS,
-    COLUMN_EXTREMES, COLUMN_MAGNITUDES, COLUMN_POSITIONS, COLUMN_SQUARES, COLUMN_SUMS,
-    COLUMN_VARIANCES, COUNTS, DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES,
-    GATHER, GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP, MOMENTS, PROD, ROW_BITS,
-    ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS,
-    SEGMENT_TILES_COUNTS, SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS,
+    ABREAST_SUMS, ABREAST_VARIANCES, ABS_SUM, ARG_EXTREMA, BITS, CHOOSE, COLUMN_BITS,
+    COLUMN_COUNTS, COLUMN_EXTREMES, COLUMN_MAGNITUDES, COLUMN_POSITIONS, COLUMN_SQUARES,
+    COLUMN_SUMS, COLUMN_VARIANCES, COUNTS, DIFFERENCE, DOT, EXTREMA, FACTOR_VECTORS, FINISH,
+    FINISH_MOMENTS, FINISH_SQUARES, GATHER, GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP,
+    MOMENTS, PROD, ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES,
+    ROW_SUMS, SEGMENT_TILES_COUNTS, SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS,
     SEGMENTS_COUNTS, SEGMENTS_EXTREMES, SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS,
     SEGMENTS_SQUARES, SEGMENTS_SUMS, SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS,
-    STRIDED_EXTREMES, STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES, STRIDED_POSITIONS, STRIDED_PRODS,
-    STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
+    STRIDED_EXTREMES, STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES,
+    STRIDED_POSITIONS, STRIDED_PRODS, STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM,
+    VECTORS,
 };
 use super::entry::Entry;
 use crate::device::Argument;
@@ -23,6 +24,10 @@ use warpfold_core::op::{AnyState, Kind};
 pub(super) enum Program {
     /// Copies elements of so many bytes.
     Gather(usize),
+    /// Copies elements that are chosen.
+    Choose(DType),
+    /// Says how far two ends are apart.
+    Difference(DType),
     /// Makes numbers of payloads of sums, extremes, positions, counts and bits.
     Finish(DType),
     /// Makes numbers of payloads of sums of squares.
@@ -64,6 +69,8 @@ pub(super) enum Tally {
     Squares,
     /// Variances and standard deviations.
     Variances,
+    /// Both of integers.
+    IntegerSquares,
     /// Logarithms of sums of exponentials, of floats.
     LogSumExps,
     /// Products, of floats.
@@ -84,6 +91,9 @@ impl Tally {
             Tally::Squares => (&ROW_SQUARES, &COLUMN_SQUARES, &STRIDED_SQUARES),
             // One kernel makes both of rows.
             Tally::Variances => (&ROW_SQUARES, &COLUMN_VARIANCES, &STRIDED_VARIANCES),
+            Tally::IntegerSquares => {
+                (&STRIDED_INTEGER_SQUARES, &STRIDED_INTEGER_SQUARES, &STRIDED_INTEGER_SQUARES)
+            }
             Tally::LogSumExps => (&STRIDED_LOGSUMEXP, &STRIDED_LOGSUMEXP, &STRIDED_LOGSUMEXP),
             Tally::Products => (&STRIDED_PRODS, &STRIDED_PRODS, &STRIDED_PRODS),
         }
@@ -99,7 +109,9 @@ impl Tally {
             Tally::Squares => &ABREAST_SQUARES,
             Tally::Variances => &ABREAST_VARIANCES,
             Tally::Products => &ABREAST_PRODS,
-            Tally::Magnitudes | Tally::Bits | Tally::LogSumExps => return None,
+            Tally::Magnitudes | Tally::Bits | Tally::LogSumExps | Tally::IntegerSquares => {
+                return None;
+            }
         })
     }
 
@@ -115,8 +127,8 @@ impl Tally {
             Tally::Variances => &SEGMENTS_VARIANCES,
             Tally::LogSumExps => &SEGMENTS_LOGSUMEXP,
             Tally::Products => &SEGMENTS_PRODS,
-            // Of the smallest and the largest element.
-            Tally::Magnitudes => return None,
+            // Of the smallest and the largest element, and of payloads.
+            Tally::Magnitudes | Tally::IntegerSquares => return None,
         })
     }
 
@@ -143,6 +155,7 @@ impl Tally {
             | Tally::Bits
             | Tally::Squares
             | Tally::Variances
+            | Tally::IntegerSquares
             | Tally::LogSumExps
             | Tally::Products => return None,
         };
@@ -152,7 +165,7 @@ impl Tally {
     /// Whether rows and columns have kernels of their own, besides the walk over any
     /// view.
     pub(super) fn has_tables(self) -> bool {
-        !matches!(self, Tally::LogSumExps | Tally::Products)
+        !matches!(self, Tally::LogSumExps | Tally::Products | Tally::IntegerSquares)
     }
 
     /// Whether it sums squares.
@@ -178,6 +191,8 @@ impl Program {
             Program::Gather(2) => (&GATHER, DType::U16),
             Program::Gather(4) => (&GATHER, DType::U32),
             Program::Gather(_) => (&GATHER, DType::U64),
+            Program::Choose(dtype) => (&CHOOSE, dtype),
+            Program::Difference(dtype) => (&DIFFERENCE, dtype),
             Program::Finish(dtype) => (&FINISH, dtype),
             Program::FinishSquares(dtype) => (&FINISH_SQUARES, dtype),
             Program::FinishMoments(dtype) => (&FINISH_MOMENTS, dtype),
@@ -321,6 +336,8 @@ mod tests {
                 names.extend(name(kind, dtype));
             }
             names.insert(Program::Gather(dtype.size()).name());
+            names.insert(Program::Choose(dtype).name());
+            names.insert(Program::Difference(dtype).name());
             for kind in [Kind::Sum, Kind::SquareSum, Kind::Moments] {
                 names.insert(Program::finish(kind, dtype).name());
             }

@@ -11,6 +11,7 @@ mod axes;
 mod block_workspace;
 mod boxes;
 mod catalogue;
+mod chosen;
 mod collect;
 mod column_table;
 mod columns;
@@ -47,6 +48,7 @@ mod tiles;
 mod view;
 mod workspace;
 
+pub use chosen::Chosen;
 pub use explanation::{Explanation, Limit};
 pub use feeder::Feeder;
 pub use groups::{GroupNumbers, Groups};

@@ -5,6 +5,8 @@
 //! not C order, they are put in order in the end.
 
 use super::answer::{Answer, Payloads, check_alignment};
+use super::catalogue::FINISH_THREADS;
+use super::kernels::Program;
 use super::number::Number;
 use super::question::Question;
 use super::route::{PayloadPlan, Route, Walk};
@@ -14,7 +16,7 @@ use super::tiles::{LEAST_WORKSPACE, Wanted};
 use super::view::DeviceView;
 use super::{Engine, lock};
 use crate::Result;
-use crate::device::{Address, Stream};
+use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::op::Numbers;
 
 impl Engine {
@@ -192,7 +194,7 @@ impl Engine {
     ///
     /// # Safety
     /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
-    unsafe fn make_numbers(
+    pub(super) unsafe fn make_numbers(
         &self,
         question: &Question,
         to: Address,
@@ -217,10 +219,45 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
+        if let Some(ends) = &question.ends {
+            // SAFETY: passed on from the caller.
+            return unsafe { self.launch_range(ends, to, scratch, stream) };
+        }
         let Some(route) = question.route(self.machine()) else { return Ok(false) };
         self.remember_route(question, &route)?;
         // SAFETY: passed on from the caller.
         unsafe { self.launch_route(question, &route, to, scratch, stream) }
+    }
+
+    /// Launches what leaves the ends of ranges in the workspace and what they are apart at `to`.
+    ///
+    /// # Safety
+    /// As for [`make_numbers`](Self::make_numbers).
+    unsafe fn launch_range(
+        &self,
+        ends: &[Question; 2],
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let Answer { dtype, .. } = ends[0].answer;
+        let (count, room) = (ends[0].table.outputs.len, ends[0].bytes().next_multiple_of(16));
+        let Ok(number) = i32::try_from(count) else { return Ok(false) };
+        let (at, _) = scratch.ends.reserve(&*self.device, stream, 2 * room, 2 * room)?;
+        for (end, to) in ends.iter().zip([at, at + room]) {
+            // SAFETY: passed on from the caller; the room was made here.
+            if !unsafe { self.launch_question(end, to, scratch, stream)? } {
+                return Ok(false);
+            }
+        }
+        let kernel = self.program(Program::Difference(dtype))?;
+        let blocks = (count as u32).div_ceil(FINISH_THREADS as u32);
+        let launch = Launch::linear(blocks, FINISH_THREADS as u32);
+        let addresses = [at, at + room, to].map(Argument::from);
+        let arguments = [&addresses[..], &[Argument::from(number.unsigned_abs())]].concat();
+        // SAFETY: the kernel has these parameters; the ends were left before on the stream.
+        unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
+        Ok(true)
     }
 
     /// Launches what a route says, and says whether memory was enough for it.

@@ -5,11 +5,12 @@ use super::answer::Answer;
 use super::layout::{Layout, Row};
 use super::number::Number;
 use super::plan::ForcedWalk;
-use super::route::{has_long_rows, is_for_strides};
+use super::route::{has_long_rows, is_for_strides, leaves_payloads};
 use super::table::{Order, Table};
 use super::view::DeviceView;
 use crate::Result;
 use warpfold_core::layout::Split;
+use warpfold_core::op::Op;
 
 /// What is answered with numbers.
 pub(super) struct Question {
@@ -19,6 +20,8 @@ pub(super) struct Question {
     pub(super) layout: Option<Layout>,
     /// The same by several outputs a thread, if outputs have few elements.
     pub(super) abreast: Option<(Layout, Row)>,
+    /// Of a range, those of its two ends, which are walked in its place.
+    pub(super) ends: Option<Box<[Question; 2]>>,
 }
 
 impl Question {
@@ -31,6 +34,7 @@ impl Question {
         forced: Option<ForcedWalk>,
     ) -> Result<Option<Question>> {
         let split = Split::new(&view.shape, [&view.strides, &[]], reduced)?;
+        let number = number.into();
         let Some(answer) = Answer::of(number, view.dtype) else { return Ok(None) };
         if view.is_empty() {
             return Ok(None);
@@ -38,6 +42,13 @@ impl Question {
         let at = [Some(view.address), None];
         let order = Order::of(answer.kind);
         let table = Table::new(view.dtype, at, &split.kept, &split.reduced, order);
+        let end = |op: Op| Question::of(Number { op, ..number }, view, reduced, forced);
+        let ends = match number.op {
+            Op::Range if !leaves_payloads(answer, &table) => {
+                end(Op::Min)?.zip(end(Op::Max)?).map(|(min, max)| Box::new([min, max]))
+            }
+            _ => None,
+        };
         let numbered = order == Order::Index;
         // NaNs that are omitted are counted in 32 bits.
         let counts = !answer.omits || u32::try_from(table.elements.len).is_ok();
@@ -46,7 +57,7 @@ impl Question {
             // Rows and columns have no kernels that omit NaNs, and payloads tell how many
             // there are.
             let lacks_tables = answer.omits && !has_long_rows(&table);
-            !tally.has_tables()
+            !tally.has_tables() && !leaves_payloads(answer, &table)
                 || lacks_tables
                 || match forced {
                     Some(walk) => walk != ForcedWalk::Tables,
@@ -60,7 +71,7 @@ impl Question {
             .and_then(|n| Layout::abreast(view.address, size, kept, reduced, numbered, n));
         let layout =
             if is_walked { Layout::new(view.address, size, kept, reduced, numbered) } else { None };
-        Ok(Some(Question { answer, table, layout, abreast }))
+        Ok(Some(Question { answer, table, layout, abreast, ends }))
     }
 
     /// Whether an answer may not fit its type.

@@ -10,7 +10,7 @@
 
 use super::Shape;
 use super::abreast::Abreast;
-use super::answer::Answer;
+use super::answer::{Answer, Ask};
 use super::column_table::ColumnTable;
 use super::columns::Columns;
 use super::gathered::GatheredRows;
@@ -139,7 +139,7 @@ pub(super) struct Route<'a> {
 impl Question {
     /// How this device answers it, with numbers; `None` if only states do.
     pub(super) fn route(&self, device: Machine<'_>) -> Option<Route<'_>> {
-        let Question { answer, table, layout, abreast } = self;
+        let Question { answer, table, layout, abreast, .. } = self;
         if let Some(abreast) = abreast {
             let walk = Walk::Abreast(Abreast::plan(*answer, abreast, table.elements.len, device)?);
             return Some(Route { walk, reorders: false });
@@ -158,7 +158,7 @@ impl Question {
 
 /// The walk over a table.
 fn walk<'a>(answer: Answer, table: &'a Table, device: Machine<'_>) -> Option<Walk<'a>> {
-    if answer.tally().is_some_and(|tally| !tally.has_tables()) {
+    if answer.tally().is_some_and(|tally| !tally.has_tables()) && !leaves_payloads(answer, table) {
         return GatheredRows::plan(answer, table, device).map(Walk::GatheredRows);
     }
     if answer.omits {
@@ -174,6 +174,16 @@ fn walk<'a>(answer: Answer, table: &'a Table, device: Machine<'_>) -> Option<Wal
 pub(super) fn has_long_rows(table: &Table) -> bool {
     let row = table.elements.len.saturating_mul(table.dtype.size());
     table.has_rows() && row > MOST_SHORT_ROW
+}
+
+/// Whether numbers that rows and columns have no kernels for are made of payloads: ranges in rows that
+/// are not short, and squares of integers in rows that keep a block busy. Measured on an H200.
+pub(super) fn leaves_payloads(answer: Answer, table: &Table) -> bool {
+    let row = table.elements.len.saturating_mul(table.dtype.size());
+    match answer.tally() {
+        None => answer.ask == Ask::Range && has_long_rows(table),
+        Some(tally) => tally == Tally::IntegerSquares && table.has_rows() && row >= LONG_ROW,
+    }
 }
 
 /// Whether the walk over any view serves a table best.

@@ -82,6 +82,10 @@ pub(super) struct Scratch {
     pub(super) numbers: Workspace,
     /// Numbers that are still to be put in order.
     pub(super) walked: Workspace,
+    /// Copies of elements that are chosen.
+    pub(super) chosen: Workspace,
+    /// The ends of ranges, and what an initial value is still to be added to.
+    pub(super) ends: Workspace,
 }
 
 impl Scratch {
@@ -125,6 +129,8 @@ impl Scratch {
                 workspace: workspace(),
                 numbers: workspace(),
                 walked: workspace(),
+                chosen: workspace(),
+                ends: workspace(),
             }),
             Err(error) => {
                 // The first error says more than one of giving back.
@@ -294,8 +300,8 @@ impl Scratch {
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors cannot be reported here.
         let Scratch { blocks, output, rows, columns, shared, partials, workspace, .. } = self;
-        let Scratch { numbers, walked, notes, groups, counted, .. } = self;
-        let more = [workspace, numbers, walked, notes, groups, counted];
+        let Scratch { numbers, walked, chosen, ends, notes, groups, counted, .. } = self;
+        let more = [workspace, numbers, walked, chosen, ends, notes, groups, counted];
         for memory in [blocks, output, rows, columns, shared, partials].into_iter().chain(more) {
             let _ = memory.give_back(device);
         }

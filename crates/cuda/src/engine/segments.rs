@@ -293,7 +293,7 @@ impl Question<'_> {
             self.initial.unwrap_or(0),
             two(u32::from(self.initial.is_some()), begins.1 as u32),
             two(ends.1 as u32, answer.out.size() as u32),
-            two(answer.ask as u32, u32::from(answer.kind == Kind::AbsSum)),
+            two(answer.asked(), u32::from(answer.kind == Kind::AbsSum)),
             two(plan.log_groups, plan.most as u32),
             two(phase, 0),
         ])

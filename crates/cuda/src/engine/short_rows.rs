@@ -181,7 +181,7 @@ impl Engine {
                 Argument::from(end),
                 Argument::from(sharing.lanes.trailing_zeros()),
                 Argument::from(sharing.each as u32),
-                Argument::from(answer.ask as u32),
+                Argument::from(answer.asked()),
                 Argument::from(u32::from(answer.kind == Kind::AbsSum)),
                 Argument::from(spread(answer.dtype, len)),
                 Argument::from(to),

@@ -197,7 +197,7 @@ impl Engine {
         let mut parameters = Parameters {
             out: to,
             overflow: scratch.overflow(),
-            ask: answer.ask as u32,
+            ask: answer.asked(),
             flags: answer.flags(),
             log_lanes: sharing.lanes.trailing_zeros(),
             log_near: sharing.near.trailing_zeros(),

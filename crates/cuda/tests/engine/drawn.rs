@@ -9,12 +9,15 @@ use crate::common::views::{Layout, Sample};
 use crate::thorough::{self, up_to};
 use std::sync::Arc;
 use warpfold_core::DType;
-use warpfold_core::op::Op;
+use warpfold_core::op::{Kind, Op};
 use warpfold_cuda::engine::{Engine, ForcedWalk, Number, Shape};
 use warpfold_cuda::{Device, Sim};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::BF16, DType::F16];
+/// Of integers there are no kinds of data, and fewer are drawn.
+const INTEGERS: [DType; 5] = [DType::I8, DType::U16, DType::I32, DType::U64, DType::I64];
+const EVERY: usize = 6;
 
 /// Engines that take any walk, and rows and columns as such, with few blocks and as many as
 /// there are.
@@ -29,7 +32,8 @@ fn drawn(device: &Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
     let engines = engines(device);
     let mut random = Random(thorough::seed(seed));
     for round in 0..rounds {
-        let (dtype, pattern) = (FLOATS[round % 4], DRAWN[round / 4 % DRAWN.len()]);
+        let (of, pattern) = (round / EVERY % INTEGERS.len(), DRAWN[round / 4 % DRAWN.len()]);
+        let dtype = if round % EVERY == 0 { INTEGERS[of] } else { FLOATS[round % 4] };
         let lens = [1, 2, 7, 16, 33, 100, 257, 1000, 2100];
         let mut len = || lens[random.below(lens.len() as u64) as usize];
         let long = len();
@@ -57,9 +61,19 @@ fn drawn(device: &Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
                 0 => often[random.below(4) as usize],
                 _ => ops[random.below(ops.len() as u64) as usize],
             };
+            let omits_nan = omits_nan && dtype.is_float();
             let engine = &engines[random.below(engines.len() as u64) as usize];
             let note = format!("{pattern}, round {round}");
-            check(engine, Number { op, omits_nan }, &sample, &reduced, &note);
+            let elements: usize =
+                shape.iter().zip(&reduced).filter(|(_, is)| **is).map(|(n, _)| n).product();
+            // Of some outputs there is no variance.
+            let ddof = match random.below(4) {
+                _ if op.kind() != Kind::Moments => 0,
+                0 => 0,
+                1 | 2 => 1,
+                _ => elements.min(300) as u32 + random.below(3) as u32 - 1,
+            };
+            check(engine, Number { op, omits_nan, ddof }, &sample, &reduced, &note);
         }
     }
 }

@@ -6,6 +6,7 @@ mod common;
 
 mod axes;
 mod bad_memory;
+mod chosen;
 mod dependent_launches;
 mod drawn;
 mod feeder;

@@ -78,9 +78,9 @@ fn tables(device: Arc<dyn Device>) -> Engine {
 }
 
 /// What core answers; `None` if some output has no answer.
-fn finished(Number { op, omits_nan }: Number, states: &[AnyState]) -> Option<Vec<Scalar>> {
+fn finished(Number { op, omits_nan, ddof }: Number, states: &[AnyState]) -> Option<Vec<Scalar>> {
     let nan = if omits_nan { NanPolicy::Omit } else { NanPolicy::Propagate };
-    let rules = Rules::default().nan(nan);
+    let rules = Rules::default().nan(nan).ddof(ddof.into());
     let finish = |s: &AnyState| s.finish(op, &rules).ok().map(Value::first);
     states.iter().map(finish).collect()
 }
@@ -93,7 +93,7 @@ pub(super) fn check(
     note: &str,
 ) {
     let device = &**engine.device();
-    let number @ Number { op, omits_nan } = number.into();
+    let number @ Number { op, omits_nan, ddof } = number.into();
     let states = reference([Some(sample), None], reduced, op.kind(), 0);
     let expected = finished(number, &states);
     let placed = Placed::in_junk(device, sample);
@@ -101,7 +101,8 @@ pub(super) fn check(
     let got = unsafe { engine.numbers_of_view(number, &placed.view, reduced, Stream::DEFAULT) };
     let (dtype, layout) = (sample.dtype, &sample.layout);
     let omit = if omits_nan { " without NaNs" } else { "" };
-    let note = || format!("{op} of {dtype}{omit} {layout:?} over {reduced:?}, {note}");
+    let note =
+        || format!("{op} of {dtype}{omit}, ddof {ddof}, {layout:?} over {reduced:?}, {note}");
     let got = match got {
         Ok(got) => got,
         Err(error) => panic!("{error}: {}", note()),

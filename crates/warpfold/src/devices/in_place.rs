@@ -137,8 +137,8 @@ impl InPlace<'_> {
 }
 
 /// The numbers of one or two that an answer has.
-fn parts(Number { op, omits_nan }: Number) -> impl Iterator<Item = Number> {
-    halves(op).into_iter().map(move |op| Number { op, omits_nan })
+fn parts(number: Number) -> impl Iterator<Item = Number> {
+    halves(number.op).into_iter().map(move |op| Number { op, ..number })
 }
 
 impl Reduction {

@@ -1,0 +1,139 @@
+// Sums of squares of integers and of the elements beside them, over any axes of any view: norms, variances and deviations of integers.
+//
+// Both totals are integers, and nothing is rounded before the answer.
+
+#pragma once
+
+#include "product_words.cuh"
+#include "strided.cuh"
+#include "tally.cuh"
+#include "triple.cuh"
+
+// Elements of which scaled_answer() knows what to make.
+constexpr u64 SCALED_MOST = 1 << 15;
+
+template <class T>
+struct IntegerSquaresOf {
+    using Sum = TotalOf<T>;
+    using Squares = ProductWords<T>;
+    static constexpr bool SIGNED = T(-1) < T(0);
+
+    Sum sum;
+    Squares squares;
+
+    struct Asked {
+        u32 ask;
+        u64 n;
+        u32 *overflow;
+        static __device__ __forceinline__ u64 fill() { return 0; }
+    };
+
+    __device__ __forceinline__ void merge(const IntegerSquaresOf &other)
+    {
+        sum.merge(other.sum);
+        u64 carry = 0;
+#pragma unroll
+        for (int w = 0; w < Squares::WORDS; ++w) {
+            const u64 both = squares.word[w] + other.squares.word[w];
+            const u64 next = both + carry;
+            carry = (both < squares.word[w]) + (next < carry);
+            squares.word[w] = next;
+        }
+    }
+
+    static constexpr int WORDS = Sum::WORDS + Squares::WORDS;
+    __device__ __forceinline__ u64 word(int w) const { return w < Sum::WORDS ? sum.word(w) : squares.word[w < Sum::WORDS ? 0 : w - Sum::WORDS]; }
+    static __device__ __forceinline__ IntegerSquaresOf of_words(const u64 *words)
+    {
+        IntegerSquaresOf both;
+        both.sum = Sum::of_words(words);
+#pragma unroll
+        for (int w = 0; w < Squares::WORDS; ++w)
+            both.squares.word[w] = words[Sum::WORDS + w];
+        return both;
+    }
+
+    // The totals' digits; the highest of the elements' has the sign.
+    using OfSum = Limbs<0, 2 * Sum::WORDS>;
+    using OfSquares = Limbs<0, 2 * Squares::WORDS>;
+    __device__ __forceinline__ i64 sum_limb(int i) const
+    {
+        const u64 word = sum.word(i / 2);
+        return i % 2 == 0 ? i64(u32(word)) : i + 1 == OfSum::LIMBS ? i64(word) >> 32 : i64(word >> 32);
+    }
+    __device__ __forceinline__ i64 square_limb(int i) const { return i64(u32(squares.word[i / 2] >> 32 * (i % 2))); }
+
+    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
+    {
+        u64 &answer = static_cast<u64 *>(out)[place];
+        if (asked.ask == TOTAL) {
+            answer = squares.word[0];
+            u64 above = SIGNED ? answer >> 63 : 0;
+#pragma unroll
+            for (int w = 1; w < Squares::WORDS; ++w)
+                above |= squares.word[w];
+            if (above != 0)
+                atomicOr(asked.overflow, 1u);
+            return;
+        }
+        if (asked.n <= SCALED_MOST) {
+            Triple total;
+#pragma unroll
+            for (int w = 0; w < Squares::WORDS; ++w)
+                total.word[w] = squares.word[w];
+            const u64 low = sum.word(0);
+            answer = scaled_answer(total, Sum::WORDS > 1 ? i64(sum.word(Sum::WORDS - 1)) : i64(low) >> 63, low, 0, asked.ask, asked.n);
+            return;
+        }
+        const auto square = [&](int i) { return square_limb(i); };
+        Truncated t;
+        if (asks_spread(asked.ask)) {
+            const u64 free = freedom(asked.ask, asked.n);
+            if (free == 0) {
+                answer = NOT_A_NUMBER<f64>;
+                return;
+            }
+            Numerator numerator;
+            subtract<OfSum, OfSquares>([&](int i) { return sum_limb(i); }, square, asked.n, numerator);
+            t = over_product(numerator, 0, asked.n, free);
+        } else {
+            t = Truncated::of_limbs(OfSquares::LIMBS, 0, square);
+        }
+        answer = (asks_root(asked.ask) ? t.sqrt() : t).template round<f64>();
+    }
+};
+
+// The same as the walk over views takes elements.
+template <class T>
+struct IntegerSquares : OneByOne<T, IntegerSquaresOf<T>> {
+    using Base = OneByOne<T, IntegerSquaresOf<T>>;
+    using typename Base::Bits, typename Base::Asked;
+
+    __device__ __forceinline__ IntegerSquares() {}
+    __device__ __forceinline__ IntegerSquares(const IntegerSquaresOf<T> &base) : Base(base) {}
+
+    template <int V, int N, class Number>
+    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &)
+    {
+        if constexpr (sizeof(T) == 1) {
+            // 16 of them and their squares are far from leaving 32 bits.
+            i32 some = 0;
+            u32 of_squares = 0;
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                const i32 x = Element<T>::key(bits[k]);
+                some += x;
+                of_squares += u32(x * x);
+            }
+            this->sum.low += u64(i64(some));
+            this->squares.word[0] += of_squares;
+        } else {
+            const typename TotalOf<T>::Asked plain = {TOTAL, false, 0, nullptr};
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                this->sum.take(bits[k], plain);
+                this->squares.one(bits[k], bits[k]);
+            }
+        }
+    }
+};

@@ -1,0 +1,495 @@
+//! Numbers of some of an array's elements, of these and one more, and in another type: the
+//! elements are copied first, with something that changes nothing in the place of the others.
+
+use super::answer::check_alignment;
+use super::catalogue::{CHOOSE_AXES, CHOOSE_EACH, CHOOSE_THREADS};
+use super::kernels::Program;
+use super::number::Number;
+use super::question::Question;
+use super::scratch::Scratch;
+use super::view::DeviceView;
+use super::{Engine, lock};
+use crate::Result;
+use crate::device::{Address, Argument, Launch, Stream};
+use warpfold_core::element::{bf16, f16};
+use warpfold_core::op::Op;
+use warpfold_core::{DType, Element, with_element};
+
+/// Blocks for each multiprocessor: enough to fill it.
+const BLOCKS: usize = 32;
+/// Elements of a copy, which kernels number in 32 bits.
+const MOST: usize = 1 << 31;
+
+// `Choice` in `kernels/choose.cu`.
+const WIDENS: u32 = 1;
+const FILLS: u32 = 2;
+const NAN_IS_FAR: u32 = 4;
+const NAN_IS_SEEN: u32 = 8;
+
+/// What is reduced beside, or instead of, all elements.
+#[derive(Clone, Debug, Default)]
+pub struct Chosen {
+    /// Truth values in the array's shape, in memory of the same device: elements that are
+    /// not marked are left out.
+    pub marks: Option<DeviceView>,
+    /// The bits of one more element of every output.
+    pub initial: Option<u64>,
+    /// The type of the answers, if it is not the operation's own.
+    pub out: Option<DType>,
+}
+
+/// How elements are copied, so that a number of the copy is the one that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way {
+    number: Number,
+    /// The type of the copy.
+    dtype: DType,
+    /// Bits of what stands for elements that are left out.
+    fill: u64,
+    choice: u32,
+    /// Whether outputs without elements have no answer.
+    needs_some: bool,
+}
+
+impl Way {
+    /// `None` where there is none: the host answers.
+    fn of(number: Number, dtype: DType, chosen: &Chosen) -> Option<Way> {
+        let Number { op, omits_nan, .. } = number;
+        let own = op.answer_type(dtype);
+        let exact = !matches!(op, Op::Prod | Op::LogSumExp);
+        let takes_more = matches!(op, Op::Sum | Op::Prod | Op::Min | Op::Max | Op::NormInf);
+        let marks = chosen.marks.is_some();
+        if chosen.initial.is_some() && (omits_nan || !takes_more) {
+            return None;
+        }
+        // Every shorter number is one of f64.
+        let widens = match chosen.out {
+            Some(out) if out == own => false,
+            Some(DType::F64) if dtype.is_float() && own == dtype && exact => true,
+            Some(_) => return None,
+            None => false,
+        };
+        let counted = matches!(op, Op::Mean | Op::Var | Op::Std);
+        // What has no NaN cannot say that it is left out.
+        let widens = widens || marks && counted && !dtype.is_float();
+        if widens && (dtype.size() > 4 || chosen.initial.is_some()) {
+            return None;
+        }
+        let to = if widens { DType::F64 } else { dtype };
+        let way = Way { number, dtype: to, fill: 0, choice: 0, needs_some: false };
+        let fill = |x: f64| with_element!(to, T => bits_of::<T>(x));
+        let way = if !marks {
+            way
+        } else if counted || omits_nan && matches!(op, Op::Min | Op::Max) {
+            let nans = match op {
+                _ if omits_nan || !dtype.is_float() => 0,
+                // A variance is NaN in either case.
+                Op::Var | Op::Std => NAN_IS_FAR,
+                _ => NAN_IS_SEEN,
+            };
+            let number = Number { omits_nan: true, ..number };
+            Way { number, fill: fill(f64::NAN), choice: nans, ..way }
+        } else {
+            let fill = match op {
+                Op::Sum | Op::Norm1 | Op::SumSq | Op::Norm2 | Op::NormInf => 0,
+                Op::Any | Op::CountNonzero | Op::CountNan => 0,
+                Op::Prod | Op::All => fill(1.0),
+                Op::Min => fill(f64::INFINITY),
+                Op::Max => fill(f64::NEG_INFINITY),
+                _ => return None,
+            };
+            let needs_some = matches!(op, Op::Min | Op::Max) && chosen.initial.is_none();
+            Way { fill, needs_some, ..way }
+        };
+        Some(Way { choice: way.choice | if widens { WIDENS } else { 0 }, ..way })
+    }
+}
+
+/// The bits of the element nearest to a number; of integers, at the end of the type for
+/// what lies beyond it.
+fn bits_of<T: Element>(x: f64) -> u64 {
+    let whole = |least: i128, most: i128| {
+        let nearest = if x.is_nan() { 0 } else { (x as i128).clamp(least, most) };
+        nearest as u64 & (u64::MAX >> (64 - 8 * T::DTYPE.size()))
+    };
+    match T::DTYPE {
+        DType::F64 => x.to_bits(),
+        DType::F32 => u64::from((x as f32).to_bits()),
+        DType::F16 => u64::from(f16::from_f64(x).to_bits()),
+        DType::BF16 => u64::from(bf16::from_f64(x).to_bits()),
+        DType::Bool => u64::from(x > 0.0),
+        dtype if dtype.is_signed_int() => {
+            whole(-1 << (8 * dtype.size() - 1), (1 << (8 * dtype.size() - 1)) - 1)
+        }
+        dtype => whole(0, (1 << (8 * dtype.size())) - 1),
+    }
+}
+
+/// The bits of an initial value as an answer, if it may come after all elements, as one more of
+/// two: nothing was rounded before.
+fn later(op: Op, dtype: DType, bits: u64) -> Option<u64> {
+    match op {
+        Op::Min | Op::Max => Some(bits),
+        Op::NormInf if dtype.is_float() => Some(bits),
+        // Whatever is not 0 is true.
+        Op::Sum if dtype == DType::Bool => Some(u64::from(bits != 0)),
+        Op::Sum if dtype.is_signed_int() => {
+            let unused = 64 - 8 * dtype.size() as u32;
+            Some((bits.cast_signed() << unused >> unused).cast_unsigned())
+        }
+        Op::Sum if !dtype.is_float() => Some(bits),
+        _ => None,
+    }
+}
+
+/// The number of outputs.
+fn outputs_of(view: &DeviceView, reduced: &[bool]) -> usize {
+    view.shape.iter().zip(reduced).filter(|(_, is)| !**is).map(|(n, _)| n).product()
+}
+
+/// An axis of a copy: bytes from one step to the next in the source and among the marks,
+/// and elements in the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    len: usize,
+    from: isize,
+    marks: isize,
+    to: usize,
+}
+
+/// The axes as the kernel goes through them, joined where they are one; `None` if it does
+/// not know as many.
+fn joined(mut steps: Vec<Step>) -> Option<Vec<Step>> {
+    steps.retain(|step| step.len != 1);
+    steps.sort_by_key(|step| step.to);
+    let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
+    for step in steps {
+        match joined.last_mut() {
+            Some(inner)
+                if inner.from.checked_mul(inner.len.cast_signed()) == Some(step.from)
+                    && inner.marks.checked_mul(inner.len.cast_signed()) == Some(step.marks)
+                    && inner.to * inner.len == step.to =>
+            {
+                inner.len *= step.len;
+            }
+            _ => joined.push(step),
+        }
+    }
+    (joined.len() <= CHOOSE_AXES).then_some(joined)
+}
+
+/// A copy: its axes, and the view of it with the axes that are reduced there.
+struct Copy {
+    steps: Vec<Step>,
+    view: DeviceView,
+    reduced: Vec<bool>,
+    /// Elements from the first one of an output to the one more that it has.
+    len: usize,
+}
+
+impl Copy {
+    /// Of a view to memory at `at`, with one more element of every output if `more` says so.
+    fn of(view: &DeviceView, marks: Option<&DeviceView>, reduced: &[bool], more: bool) -> Copy {
+        let axes = view.shape.len();
+        let mut order: Vec<usize> = (0..axes).collect();
+        // What lies together stays together; where there is more to each output, its elements
+        // come first.
+        order.sort_by_key(|&axis| {
+            let step = view.strides[axis].unsigned_abs();
+            let outside = more && !reduced[axis];
+            (outside, step == 0, if outside { axes - axis } else { step })
+        });
+        let (mut next, mut len) = (1, 1);
+        let mut to = vec![0; axes];
+        let mut is_more = more;
+        for axis in order {
+            if is_more && !reduced[axis] {
+                (len, next, is_more) = (next, next + 1, false);
+            }
+            to[axis] = next;
+            next *= view.shape[axis];
+        }
+        if is_more {
+            len = next;
+        }
+        let step = |axis: usize| Step {
+            len: view.shape[axis],
+            from: view.strides[axis],
+            marks: marks.map_or(0, |marks| marks.strides[axis]),
+            to: to[axis],
+        };
+        let steps = (0..axes).map(step).collect();
+        let strides = |axis: usize| to[axis].cast_signed();
+        let (shape, strides, reduced) = if more {
+            // All elements of an output are one axis.
+            let kept: Vec<usize> = (0..axes).filter(|&axis| !reduced[axis]).collect();
+            let shape = kept.iter().map(|&axis| view.shape[axis]).chain([len + 1]).collect();
+            let to = kept.iter().map(|&axis| strides(axis)).chain([1]).collect();
+            (shape, to, kept.iter().map(|_| false).chain([true]).collect())
+        } else {
+            (view.shape.clone(), (0..axes).map(strides).collect(), reduced.to_vec())
+        };
+        let view = DeviceView { address: 0, dtype: view.dtype, shape, strides };
+        Copy { steps, view, reduced, len }
+    }
+
+    /// The axes along which the one more element of every output lies.
+    fn steps_of_last(&self) -> Vec<Step> {
+        let kept = self.view.shape.iter().zip(&self.view.strides).zip(&self.reduced);
+        let step =
+            |((&len, &step), _)| Step { len, from: 0, marks: 0, to: isize::unsigned_abs(step) };
+        kept.filter(|(_, reduced)| !**reduced).map(step).collect()
+    }
+
+    /// The elements that it has room for.
+    fn elements(&self) -> Option<usize> {
+        let all = self.view.shape.iter().try_fold(1usize, |all, &n| all.checked_mul(n))?;
+        (all < MOST).then_some(all)
+    }
+}
+
+impl Engine {
+    /// Leaves the numbers of chosen elements in the device's memory at `to`, as
+    /// [`numbers_into`](Self::numbers_into) does those of all, and says whether it did: `false`
+    /// where only the host answers. Waits where outputs may have no answer.
+    ///
+    /// # Errors
+    /// Those of [`numbers_into`](Self::numbers_into); no memory for a copy of the elements.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into), for the marks, too; there is room for
+    /// answers of the type that is asked for.
+    pub unsafe fn numbers_of_chosen_into(
+        &self,
+        number: impl Into<Number>,
+        view: &DeviceView,
+        chosen: &Chosen,
+        reduced: &[bool],
+        to: Address,
+        stream: Stream,
+    ) -> Result<bool> {
+        view.check(&**self.device())?;
+        if let Some(marks) = &chosen.marks {
+            marks.check(&**self.device())?;
+        }
+        let (size, number) = (view.dtype.size(), number.into());
+        let same = |marks: &DeviceView| marks.shape == view.shape && marks.dtype == DType::Bool;
+        let aligned = view.address.is_multiple_of(size as u64)
+            && view.strides.iter().all(|step| step.unsigned_abs().is_multiple_of(size));
+        if view.is_empty() || !aligned || !chosen.marks.as_ref().is_none_or(same) {
+            return Ok(false);
+        }
+        let scratch = self.scratch(stream)?;
+        let mut scratch = lock(&scratch);
+        // SAFETY: passed on from the caller.
+        let made = unsafe {
+            match chosen.initial.and_then(|bits| later(number.op, view.dtype, bits)) {
+                Some(initial) => {
+                    self.begun(number, view, chosen, initial, reduced, to, &mut scratch, stream)
+                }
+                None => self.copied(number, view, chosen, reduced, to, &mut scratch, stream),
+            }
+        };
+        let Scratch { chosen, ends, .. } = &mut *scratch;
+        for memory in [chosen, ends] {
+            memory.keep_below(&*self.device, stream, self.machine().workspace())?;
+        }
+        made
+    }
+
+    /// Numbers of the elements, and then of these and the initial value.
+    ///
+    /// # Safety
+    /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
+    #[expect(clippy::too_many_arguments, reason = "a question, and where it is answered")]
+    unsafe fn begun(
+        &self,
+        number: Number,
+        view: &DeviceView,
+        chosen: &Chosen,
+        initial: u64,
+        reduced: &[bool],
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let own = number.op.answer_type(view.dtype);
+        if chosen.out.is_some_and(|out| out != own) {
+            return Ok(false);
+        }
+        let outputs = outputs_of(view, reduced);
+        let room = (outputs * own.size()).next_multiple_of(16) as u64;
+        let (at, _) = scratch.ends.reserve(&*self.device, stream, 3 * room, 3 * room)?;
+        let alone = DeviceView::contiguous(at, own, &[outputs]);
+        let both = DeviceView::contiguous(at + room, own, &[outputs, 2]);
+        // SAFETY: passed on from the caller; the room was made here.
+        unsafe {
+            let made = match chosen.marks {
+                Some(_) => self.copied(number, view, chosen, reduced, at, scratch, stream)?,
+                None => self.answered(number, view, reduced, at, scratch, stream)?,
+            };
+            let step = Step { len: outputs, from: own.size().cast_signed(), marks: 0, to: 2 };
+            let Some(steps) = joined(vec![step]).filter(|_| made) else { return Ok(false) };
+            for (fill, choice, first) in [(0, 0, 0), (initial, FILLS, own.size() as u64)] {
+                let ends = [alone.address, both.address + first, scratch.overflow()];
+                self.choose(own, &Chosen::default(), ends, (fill, choice), &steps, stream)?;
+            }
+            self.answered(number, &both, &[false, true], to, scratch, stream)
+        }
+    }
+
+    /// Numbers of all elements of a view.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into).
+    unsafe fn answered(
+        &self,
+        number: Number,
+        view: &DeviceView,
+        reduced: &[bool],
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let question = Question::of(number, view, reduced, self.shape.walk)?;
+        let Some(question) = question else { return Ok(false) };
+        check_alignment(to, question.table.outputs.len, question.answer.out)?;
+        // SAFETY: passed on from the caller.
+        unsafe { self.make_numbers(&question, to, scratch, stream) }
+    }
+
+    /// Numbers of a copy of the elements.
+    ///
+    /// # Safety
+    /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
+    #[expect(clippy::too_many_arguments, reason = "a question, and where it is answered")]
+    unsafe fn copied(
+        &self,
+        number: Number,
+        view: &DeviceView,
+        chosen: &Chosen,
+        reduced: &[bool],
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let Some(way) = Way::of(number, view.dtype, chosen) else { return Ok(false) };
+        let more = chosen.initial.filter(|&bits| later(number.op, view.dtype, bits).is_none());
+        let mut copy = Copy::of(view, chosen.marks.as_ref(), reduced, more.is_some());
+        let (all, last) = (joined(copy.steps.clone()), joined(copy.steps_of_last()));
+        let (Some(elements), Some(all), Some(last)) = (copy.elements(), all, last) else {
+            return Ok(false);
+        };
+        let item = way.dtype.size();
+        copy.view.strides.iter_mut().for_each(|step| *step *= item.cast_signed());
+        let outputs = outputs_of(view, reduced);
+        let bytes = (elements * item).next_multiple_of(16);
+        let wanted = (bytes + outputs + 16) as u64;
+        let (at, _) = scratch.chosen.reserve(&*self.device, stream, wanted, wanted)?;
+        copy.view = DeviceView { address: at, dtype: way.dtype, ..copy.view };
+        let launches = [
+            Some((&all[..], way.fill, way.choice, 0)),
+            more.map(|x| (&last[..], x, way.choice | FILLS, copy.len * item)),
+        ];
+        for (steps, fill, choice, first) in launches.into_iter().flatten() {
+            let ends = [view.address, at + first as u64, scratch.overflow()];
+            // SAFETY: passed on from the caller; there is room for the copy.
+            unsafe { self.choose(view.dtype, chosen, ends, (fill, choice), steps, stream)? };
+        }
+        let behind = at + bytes as u64;
+        // SAFETY: as above; what is behind the copy has room for a byte of each output, and one more.
+        unsafe {
+            if way.needs_some
+                && !self.all_have_some(chosen, reduced, outputs, behind, scratch, stream)?
+            {
+                return Ok(false);
+            }
+            let made = self.answered(way.number, &copy.view, &copy.reduced, to, scratch, stream)?;
+            let watches = way.choice & NAN_IS_SEEN != 0;
+            Ok(!(watches && scratch.saw_overflow(&*self.device, stream)?) && made)
+        }
+    }
+
+    /// Whether every output has an element that is marked; waits.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into) for the marks; there is room for a byte of
+    /// each output, and one more, at `at`.
+    unsafe fn all_have_some(
+        &self,
+        chosen: &Chosen,
+        reduced: &[bool],
+        outputs: usize,
+        at: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let Some(marks) = &chosen.marks else { return Ok(true) };
+        let last = at + outputs as u64;
+        let any = DeviceView::contiguous(at, DType::Bool, &[outputs]);
+        for (op, view, reduced, to) in
+            [(Op::Any, marks, reduced, at), (Op::All, &any, &[true], last)]
+        {
+            // SAFETY: passed on from the caller.
+            if !unsafe { self.answered(op.into(), view, reduced, to, scratch, stream)? } {
+                return Ok(false);
+            }
+        }
+        let mut all = [0];
+        // SAFETY: the last launch leaves the byte.
+        unsafe { self.device.copy_out(stream, last, &mut all)? };
+        self.device.wait(stream).map(|()| all != [0])
+    }
+
+    /// Launches a copy along some axes, from the first address to the second; the third is the
+    /// word for NaNs.
+    ///
+    /// # Safety
+    /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into); nobody else uses the
+    /// memory that is copied to, which has room.
+    unsafe fn choose(
+        &self,
+        dtype: DType,
+        chosen: &Chosen,
+        [from, to, seen]: [Address; 3],
+        (fill, choice): (u64, u32),
+        steps: &[Step],
+        stream: Stream,
+    ) -> Result<()> {
+        let kernel = self.program(Program::Choose(dtype))?;
+        let size = dtype.size().cast_signed();
+        let total: usize = steps.iter().map(|step| step.len).product();
+        let most = self.device.limits().multiprocessors.max(1) as usize * BLOCKS;
+        let blocks = total.div_ceil(CHOOSE_THREADS * CHOOSE_EACH).clamp(1, most);
+        let launch = Launch::linear(blocks as u32, CHOOSE_THREADS as u32);
+        let mut arguments = vec![
+            Argument::from(from),
+            Argument::from(to),
+            Argument::from(chosen.marks.as_ref().map_or(0, |marks| marks.address)),
+            Argument::from(choice),
+            Argument::from(fill),
+            Argument::from(seen),
+            Argument::from(total as u32),
+            Argument::from(steps.len() as u32),
+        ];
+        for i in 0..CHOOSE_AXES {
+            let none = Step { len: 1, from: 0, marks: 0, to: 0 };
+            let Step { len, from, marks, to } = steps.get(i).copied().unwrap_or(none);
+            arguments.push(Argument::from(len as u32));
+            arguments.push(Argument::from((from / size) as i64));
+            arguments.push(Argument::from(to as i64));
+            arguments.push(Argument::from(marks as i64));
+        }
+        // SAFETY: the kernel has these parameters; it reads the elements and marks that they
+        // describe and writes as many, which the caller vouches for.
+        unsafe { self.device.launch(stream, kernel, &launch, &arguments) }
+    }
+}
+
+impl Chosen {
+    /// The type of the answers to an operation over elements of a type.
+    #[must_use]
+    pub fn answer_type(&self, op: Op, dtype: DType) -> DType {
+        self.out.unwrap_or(op.answer_type(dtype))
+    }
+}
