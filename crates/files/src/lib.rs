@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
 #[cfg(feature = "arrow")]
 mod arrow;
 mod ask;
@@ -37,6 +38,8 @@ mod open;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod raw;
+#[cfg(feature = "remote")]
+mod remote;
 #[cfg(feature = "safetensors")]
 mod safetensors;
 mod seal;
@@ -52,6 +55,7 @@ mod thrift;
 mod unit;
 mod unpack;
 
+pub use address::is_address;
 pub use ask::{max, mean, min, reduce_column, sum};
 pub use batch::{Batch, Gap};
 pub use columns::ColumnSelector;

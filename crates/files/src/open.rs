@@ -1,5 +1,6 @@
 //! Opens inputs: from the text on the command line to sources.
 
+use crate::address::is_address;
 #[cfg(feature = "arrow")]
 use crate::arrow;
 use crate::columns::ColumnSelector;
@@ -505,6 +506,9 @@ fn find(input: &OsStr) -> Result<(Input, Option<&str>)> {
         }
         Err(_) => {}
     }
+    if is_address(input) {
+        return find_remote(input);
+    }
     // The longest front part that is a file; members may hold colons too.
     for (front, member) in split_members(input) {
         if front == "-" {
@@ -516,6 +520,36 @@ fn find(input: &OsStr) -> Result<(Input, Option<&str>)> {
     }
     // Nothing of that name: let the system say so.
     Ok((open_path(path)?, None))
+}
+
+/// As [`find`], on a server: the address as it is, or with a member behind its path.
+#[cfg(feature = "remote")]
+fn find_remote(input: &OsStr) -> Result<(Input, Option<&str>)> {
+    let open = |url: &OsStr| PositionalFile::remote(url).map(|f| Input::File(Arc::new(f)));
+    let missing = match open(input) {
+        Err(Error::Io { source, path }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Error::Io { source, path }
+        }
+        opened => return Ok((opened?, None)),
+    };
+    for (front, member) in split_members(input) {
+        // Not the colon of the scheme, nor that of a port.
+        let names_a_file = front.as_encoded_bytes().iter().filter(|&&b| b == b'/').count() > 2;
+        if names_a_file
+            && !member.is_empty()
+            && let Ok(file) = open(front)
+        {
+            return Ok((file, Some(member)));
+        }
+    }
+    Err(missing)
+}
+
+#[cfg(not(feature = "remote"))]
+fn find_remote(input: &OsStr) -> Result<(Input, Option<&str>)> {
+    let what = "this build does not read files on servers";
+    Err(Error::format(input.display().to_string(), what)
+        .with_hint("enable the feature `remote`: cargo install warpfold-cli --features remote"))
 }
 
 fn open_path(path: &Path) -> Result<Input> {
