@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
-use warpfold_files::{is_address, join_member, split_members};
+use warpfold_files::{is_address, is_zarr, join_member, split_members};
 
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
@@ -78,8 +78,11 @@ fn matching(pattern: &OsStr) -> Result<Option<Vec<OsString>>> {
     }
     let mut found = Vec::new();
     walk(PathBuf::new(), &parts, &mut found)?;
-    let mut files: Vec<OsString> =
-        found.into_iter().filter(|p| !p.is_dir()).map(PathBuf::into_os_string).collect();
+    let mut files: Vec<OsString> = found
+        .into_iter()
+        .filter(|p| !p.is_dir() || is_zarr(p))
+        .map(PathBuf::into_os_string)
+        .collect();
     files.sort_unstable_by(|a, b| a.as_encoded_bytes().cmp(b.as_encoded_bytes()));
     // `a/**/**` finds the same file in several ways.
     files.dedup();

@@ -218,10 +218,11 @@ pub(crate) fn all_arrays(
 ) -> Result<Vec<Named>> {
     let options = &OpenOptions { all_columns: true, ..options.clone() };
     let first = &files[0];
+    let path = Path::new(first);
     // Looking at a pipe would consume its data.
     if !options.columns.is_empty()
         || first == "-"
-        || !(Path::new(first).is_file() || is_address(first))
+        || !(path.is_file() || path.is_dir() || is_address(first))
     {
         return arrays(files, options, quiet);
     }
