@@ -5,19 +5,26 @@
 
 use crate::chunked::{Array, Chunked, Decode};
 use crate::file::PositionalFile;
-use crate::fixed::{FixedFile, Layout};
+use crate::fixed::{FixedFile, Layout, swap_bytes};
 use crate::guard::quietly;
 use crate::open::OpenOptions;
 use crate::{Access, Description, Endian, Error, Extent, Format, Order, ReadAt, Result, Source};
 use crate::{container, source};
 use core::ops::Range;
+use hdf5_reader::btree_v1::{BTreeV1Key, collect_btree_v1_leaves_storage};
+use hdf5_reader::chunk_index::{ChunkEntry, collect_implicit_chunk_entries};
+use hdf5_reader::chunk_index::{collect_v2_chunk_entries_storage, single_chunk_entry};
 use hdf5_reader::error::ByteOrder;
+use hdf5_reader::extensible_array::collect_extensible_array_chunk_entries_storage;
+use hdf5_reader::filters::apply_pipeline_with_limit;
+use hdf5_reader::fixed_array::collect_fixed_array_chunk_entries_storage;
 use hdf5_reader::group::Group;
+use hdf5_reader::io::Cursor;
 use hdf5_reader::messages::HdfMessage;
-use hdf5_reader::messages::layout::DataLayout;
-use hdf5_reader::{Dataset, Datatype, FilterRegistry, H5Type, Hdf5File, SliceInfo, SliceInfoElem};
-use hdf5_reader::{Storage, StorageBuffer};
-use std::collections::HashSet;
+use hdf5_reader::messages::filter_pipeline::FilterDescription;
+use hdf5_reader::messages::layout::{ChunkIndexing, DataLayout};
+use hdf5_reader::{Dataset, Datatype, FilterRegistry, Hdf5File, Storage, StorageBuffer};
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::sync::Arc;
 use warpfold_core::DType;
@@ -60,6 +67,7 @@ impl Storage for Bytes {
 /// A file with its data sets and their names.
 struct File {
     file: Arc<PositionalFile>,
+    filters: Arc<FilterRegistry>,
     hdf5: Hdf5File,
     names: Vec<String>,
     sets: Vec<Dataset>,
@@ -72,6 +80,9 @@ const DEEPEST: usize = 64;
 const LZF: u16 = 32000;
 const ZSTD: u16 = 32015;
 
+/// Bytes that a filter may have beside those of a chunk, such as a checksum.
+const SLACK: usize = 64;
+
 /// The longest chunk that is decoded.
 const LONGEST_CHUNK: usize = 1 << 30;
 
@@ -83,13 +94,9 @@ impl File {
             let mut filters = FilterRegistry::new();
             filters.register(LZF, Box::new(|filter, bytes, _| lzf(bytes, &filter.client_data)));
             filters.register(ZSTD, Box::new(|_, bytes, _| zstd(bytes)));
-            // Each chunk is decoded once, so that nothing is gained by keeping it.
-            let options = hdf5_reader::OpenOptions::default()
-                .with_chunk_cache_bytes(0)
-                .with_max_chunk_bytes(LONGEST_CHUNK)
-                .with_filter_registry(filters);
+            let filters = Arc::new(filters);
             let bytes = Arc::new(Bytes(Arc::clone(file)));
-            let hdf5 = Hdf5File::from_storage_with_options(bytes, options).map_err(damaged)?;
+            let hdf5 = Hdf5File::from_storage(bytes).map_err(damaged)?;
             let root = hdf5.root_group().map_err(damaged)?;
             let (mut names, mut sets) = (Vec::new(), Vec::new());
             let mut groups = vec![(String::new(), 0, root)];
@@ -111,7 +118,7 @@ impl File {
                     .collect();
                 groups.extend(inner.into_iter().rev());
             }
-            Ok(File { file: Arc::clone(file), hdf5, names, sets })
+            Ok(File { file: Arc::clone(file), filters, hdf5, names, sets })
         })
     }
 
@@ -142,13 +149,11 @@ impl File {
                 Box::new(FixedFile { file: Arc::clone(&self.file), layout, seal: None })
             }
             None => {
-                let whole = || set.shape().iter().map(|&n| n.max(1)).collect();
-                let chunk = set.chunks().map(|c| c.into_iter().map(u64::from).collect());
-                let chunk: Vec<u64> = chunk.unwrap_or_else(whole);
+                let decoder = Box::new(self.chunks(i, dtype, endian)?);
+                let (shape, chunk) = (set.shape().to_vec(), decoder.shape.clone());
                 if chunk.len() != shape.len() || chunk.contains(&0) {
                     return Err(damaged(&name, "chunks of another shape than the array's"));
                 }
-                let (shape, decoder) = (set.shape().to_vec(), Box::new(Chunks(set.clone(), dtype)));
                 let name = name.clone();
                 Box::new(Chunked::new(Array { name, dtype, shape, chunk, decoder }))
             }
@@ -188,6 +193,105 @@ impl File {
             }
             _ => None,
         })
+    }
+
+    /// How a data set is stored that does not lie in one piece.
+    fn chunks(&self, i: usize, dtype: DType, endian: Endian) -> Result<Chunks> {
+        let (set, size) = (&self.sets[i], dtype.size());
+        let wrong = |e: hdf5_reader::error::Error| damaged(&self.file.name(), &e.to_string());
+        let header = self.hdf5.get_or_parse_header(set.address()).map_err(wrong)?;
+        let fill = set.fill_value().and_then(|fill| fill.value.clone());
+        let mut chunks = Chunks {
+            file: Arc::clone(&self.file),
+            filters: Arc::clone(&self.filters),
+            pipeline: Vec::new(),
+            written: HashMap::new(),
+            compact: None,
+            shape: set.shape().iter().map(|&n| n.max(1)).collect(),
+            fill: fill.filter(|fill| fill.len() == size).unwrap_or_else(|| vec![0; size]),
+            swaps: endian != Endian::NATIVE && size > 1,
+        };
+        for message in &header.messages {
+            match message {
+                HdfMessage::FilterPipeline(all) => chunks.pipeline.clone_from(&all.filters),
+                HdfMessage::DataLayout(found) => match &found.layout {
+                    DataLayout::Compact { data } => chunks.compact = Some(data.clone()),
+                    DataLayout::Contiguous { .. } => {}
+                    DataLayout::Chunked { address, chunk_indexing, .. } => {
+                        let dims = set.chunks().unwrap_or_default();
+                        let all = self.index(set, *address, &dims, chunk_indexing.as_ref(), size);
+                        chunks.shape = dims.iter().map(|&n| u64::from(n)).collect();
+                        let base = self.hdf5.superblock().base_address;
+                        for mut chunk in all.map_err(wrong)? {
+                            let axes = chunk.offsets.iter().zip(&dims);
+                            let place = axes.map(|(at, &n)| at / u64::from(n.max(1))).collect();
+                            chunk.address = chunk.address.saturating_add(base);
+                            chunks.written.insert(place, chunk);
+                        }
+                    }
+                },
+                _ => {}
+            }
+        }
+        Ok(chunks)
+    }
+
+    /// Where the chunks of a data set are, in whichever of five ways that is written down.
+    fn index(
+        &self,
+        set: &Dataset,
+        at: u64,
+        dims: &[u32],
+        indexing: Option<&ChunkIndexing>,
+        size: usize,
+    ) -> hdf5_reader::error::Result<Vec<ChunkEntry>> {
+        let block = self.hdf5.superblock();
+        let (offsets, lengths) = (block.offset_size, block.length_size);
+        let (storage, shape) = (self.hdf5.storage(), set.shape());
+        let rank = shape.len() as u32;
+        if Cursor::is_undefined_offset(at, offsets) {
+            return Ok(Vec::new());
+        }
+        match indexing {
+            None => {
+                let leaves = collect_btree_v1_leaves_storage(
+                    storage,
+                    at,
+                    offsets,
+                    lengths,
+                    Some(rank),
+                    dims,
+                    None,
+                )?;
+                let entry = |(key, address)| match key {
+                    BTreeV1Key::RawData { chunk_size, filter_mask, mut offsets } => {
+                        offsets.truncate(shape.len());
+                        let size = u64::from(chunk_size);
+                        Ok(ChunkEntry { address, size, filter_mask, offsets })
+                    }
+                    _ => Err(odd("a group where chunks were expected")),
+                };
+                leaves.into_iter().map(entry).collect()
+            }
+            Some(&ChunkIndexing::SingleChunk { filtered_size, filters }) => {
+                Ok(vec![single_chunk_entry(at, filtered_size, filters, shape.len())])
+            }
+            Some(ChunkIndexing::Implicit) => {
+                collect_implicit_chunk_entries(at, shape, dims, size, None, storage.len())
+            }
+            Some(ChunkIndexing::FixedArray { .. }) => collect_fixed_array_chunk_entries_storage(
+                storage, at, offsets, lengths, shape, dims, None,
+            ),
+            Some(ChunkIndexing::ExtensibleArray { .. }) => {
+                let most = set.max_dims();
+                collect_extensible_array_chunk_entries_storage(
+                    storage, at, offsets, lengths, shape, most, dims, None,
+                )
+            }
+            Some(ChunkIndexing::BTreeV2) => {
+                collect_v2_chunk_entries_storage(storage, at, offsets, lengths, rank, dims, None)
+            }
+        }
     }
 
     fn describe(&self, i: usize) -> Result<Description> {
@@ -239,6 +343,10 @@ impl File {
 /// The last part of a path.
 fn leaf(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
+}
+
+fn odd(what: &str) -> hdf5_reader::error::Error {
+    hdf5_reader::error::Error::InvalidData(what.into())
 }
 
 fn damaged(name: &str, what: &str) -> Error {
@@ -304,109 +412,64 @@ fn stored_as(of: &Datatype) -> String {
     }
 }
 
-/// The chunks of a data set, or all of one that is small enough to lie in its header.
-struct Chunks(Dataset, DType);
+/// How the elements of a data set are stored that does not lie in one piece.
+struct Chunks {
+    file: Arc<PositionalFile>,
+    filters: Arc<FilterRegistry>,
+    pipeline: Vec<FilterDescription>,
+    /// The chunks that were written, by their places: where, and how long.
+    written: HashMap<Vec<u64>, ChunkEntry>,
+    /// All elements, of a data set that is small enough to lie in its header.
+    compact: Option<Vec<u8>>,
+    shape: Vec<u64>,
+    /// What every element is that was not written.
+    fill: Vec<u8>,
+    swaps: bool,
+}
 
 impl Decode for Chunks {
     fn decode(
         &self,
-        _place: &[u64],
-        part: &[Range<u64>],
+        place: &[u64],
+        _part: &[Range<u64>],
         sink: &mut dyn FnMut(&[u8], &[u64]),
     ) -> Result<(), String> {
-        match self.1 {
-            DType::Bool => self.read(part, |bits: &[Truth]| {
-                sink(&bits.iter().map(|bit| u8::from(bit.0)).collect::<Vec<_>>(), &lens(part));
-            }),
-            DType::F16 => self.read(part, |halves: &[Half]| {
-                let words: Vec<u16> = halves.iter().map(|half| half.0).collect();
-                sink(bytemuck::cast_slice(&words), &lens(part));
-            }),
-            DType::I8 => self.plain::<i8>(part, sink),
-            DType::U8 => self.plain::<u8>(part, sink),
-            DType::I16 => self.plain::<i16>(part, sink),
-            DType::U16 => self.plain::<u16>(part, sink),
-            DType::I32 => self.plain::<i32>(part, sink),
-            DType::U32 => self.plain::<u32>(part, sink),
-            DType::I64 => self.plain::<i64>(part, sink),
-            DType::U64 => self.plain::<u64>(part, sink),
-            DType::F32 => self.plain::<f32>(part, sink),
-            DType::F64 => self.plain::<f64>(part, sink),
-            other => Err(format!("elements of type {other} are not read")),
+        let size = self.fill.len();
+        let count = self.shape.iter().try_fold(1_u64, |n, &d| n.checked_mul(d));
+        let len = count.and_then(|n| usize::try_from(n).ok()?.checked_mul(size));
+        let len = len.ok_or("it is too long for this machine")?;
+        let mut bytes = match (self.written.get(place), &self.compact) {
+            (Some(chunk), _) => self.unpacked(chunk, len)?,
+            (None, Some(all)) => all.clone(),
+            (None, None) => self.fill.repeat(len / size),
+        };
+        if self.swaps {
+            swap_bytes(&mut bytes, size);
         }
-    }
-}
-
-fn lens(part: &[Range<u64>]) -> Vec<u64> {
-    part.iter().map(|r| r.end - r.start).collect()
-}
-
-impl Chunks {
-    fn plain<T: H5Type + bytemuck::NoUninit>(
-        &self,
-        part: &[Range<u64>],
-        sink: &mut dyn FnMut(&[u8], &[u64]),
-    ) -> Result<(), String> {
-        self.read(part, |items: &[T]| sink(bytemuck::cast_slice(items), &lens(part)))
-    }
-
-    fn read<T: H5Type>(&self, part: &[Range<u64>], sink: impl FnOnce(&[T])) -> Result<(), String> {
-        let axis = |r: &Range<u64>| SliceInfoElem::Slice { start: r.start, end: r.end, step: 1 };
-        let selections = part.iter().map(axis).collect();
-        let read = self.0.read_slice::<T>(&SliceInfo { selections }).map_err(|e| e.to_string())?;
-        sink(read.as_slice().ok_or("the decoder failed")?);
+        sink(&bytes, &self.shape);
         Ok(())
     }
 }
 
-/// A float of 16 bits: no type of Rust's own.
-#[derive(Clone)]
-struct Half(u16);
-
-impl H5Type for Half {
-    fn hdf5_type() -> Datatype {
-        Datatype::FloatingPoint { size: 2, byte_order: ByteOrder::LittleEndian }
+impl Chunks {
+    fn unpacked(&self, chunk: &ChunkEntry, len: usize) -> Result<Vec<u8>, String> {
+        // Without filters a chunk has no length of its own.
+        let stored = if self.pipeline.is_empty() { len as u64 } else { chunk.size };
+        let bytes = self.file.read_vec(chunk.address, stored).map_err(|e| e.to_string())?;
+        if self.pipeline.is_empty() {
+            return Ok(bytes);
+        }
+        let (size, mask, filters) = (self.fill.len(), chunk.filter_mask, Some(&*self.filters));
+        apply_pipeline_with_limit(&bytes, &self.pipeline, mask, size, filters, Some(len + SLACK))
+            .map_err(|e| e.to_string())
     }
-
-    fn from_bytes(bytes: &[u8], of: &Datatype) -> hdf5_reader::error::Result<Self> {
-        let [a, b] = *bytes else { return Err(odd(bytes)) };
-        Ok(Half(match of {
-            Datatype::FloatingPoint { byte_order: ByteOrder::BigEndian, .. } => {
-                u16::from_be_bytes([a, b])
-            }
-            _ => u16::from_le_bytes([a, b]),
-        }))
-    }
-
-    fn element_size(_: &Datatype) -> usize {
-        2
-    }
-}
-
-/// A truth value, an enumeration of two names.
-#[derive(Clone)]
-struct Truth(bool);
-
-impl H5Type for Truth {
-    fn hdf5_type() -> Datatype {
-        Datatype::FixedPoint { size: 1, signed: true, byte_order: ByteOrder::LittleEndian }
-    }
-
-    fn from_bytes(bytes: &[u8], _: &Datatype) -> hdf5_reader::error::Result<Self> {
-        let [byte] = *bytes else { return Err(odd(bytes)) };
-        Ok(Truth(byte != 0))
-    }
-
-    fn element_size(_: &Datatype) -> usize {
-        1
-    }
-}
-
-fn odd(bytes: &[u8]) -> hdf5_reader::error::Error {
-    hdf5_reader::error::Error::InvalidData(format!("an element of {} bytes", bytes.len()))
 }
 
 fn zstd(bytes: &[u8]) -> hdf5_reader::error::Result<Vec<u8>> {
+    let says = zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten();
+    if let Some(len) = says.filter(|&len| len <= LONGEST_CHUNK as u64) {
+        return Ok(zstd::bulk::decompress(bytes, len as usize)?);
+    }
     let mut unpacked = Vec::new();
     let decoder = zstd::Decoder::new(bytes)?;
     decoder.take(LONGEST_CHUNK as u64 + 1).read_to_end(&mut unpacked)?;
@@ -418,29 +481,30 @@ fn lzf(bytes: &[u8], client_data: &[u32]) -> hdf5_reader::error::Result<Vec<u8>>
     let ends = || hdf5_reader::error::Error::InvalidData("lzf data end too early".into());
     // The third number is the length of a chunk.
     let most = client_data.get(2).map_or(LONGEST_CHUNK, |&n| n as usize).min(LONGEST_CHUNK);
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(most.min(64 << 20));
     let mut rest = bytes;
-    let mut next = || {
-        let (&first, behind) = rest.split_first()?;
-        rest = behind;
-        Some(first)
-    };
-    while let Some(control) = next() {
+    while let Some((&control, behind)) = rest.split_first() {
         let control = usize::from(control);
         if control < 32 {
-            for _ in 0..=control {
-                out.push(next().ok_or_else(ends)?);
-            }
+            let (literal, behind) = behind.split_at_checked(control + 1).ok_or_else(ends)?;
+            out.extend_from_slice(literal);
+            rest = behind;
         } else {
-            let mut len = control >> 5;
-            if len == 7 {
-                len += usize::from(next().ok_or_else(ends)?);
-            }
-            let back = ((control & 31) << 8) + usize::from(next().ok_or_else(ends)?) + 1;
+            let (more, behind) = match control >> 5 {
+                7 => behind.split_first().map(|(&more, rest)| (more, rest)).ok_or_else(ends)?,
+                _ => (0, behind),
+            };
+            let (&low, behind) = behind.split_first().ok_or_else(ends)?;
+            let mut left = (control >> 5) + usize::from(more) + 2;
+            let back = ((control & 31) << 8) + usize::from(low) + 1;
             let from = out.len().checked_sub(back).ok_or_else(ends)?;
-            for i in from..from + len + 2 {
-                out.push(out[i]);
+            // What is copied may be longer than what it is copied from, which repeats then.
+            while left > 0 {
+                let run = left.min(out.len() - from);
+                out.extend_from_within(from..from + run);
+                left -= run;
             }
+            rest = behind;
         }
         if out.len() > most {
             return Err(ends());

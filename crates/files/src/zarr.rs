@@ -81,9 +81,10 @@ impl Folder {
         let dtype = element(&array).map_err(|what| Error::format(&name, what))?;
         options.expect_dtype(options.dtype, dtype, &name)?;
         let shape = lengths(&array).map_err(|what| Error::format(&name, what))?;
-        let chunk = grid(&array).map_err(|what| Error::format(&name, what))?;
+        let chunk = grid(&array, dtype.size()).map_err(|what| Error::format(&name, what))?;
         let bytes = shape.iter().try_fold(dtype.size() as u64, |n, &d| n.checked_mul(d as u64));
-        let cache = ArrayShardedReadableExtCache::new(&array);
+        let parts = in_parts(&array, dtype.size());
+        let cache = parts.then(|| ArrayShardedReadableExtCache::new(&array));
         let decoder = Chunks { cache, array, shape: chunk.clone() };
         let array = ChunkedArray {
             name: name.clone(),
@@ -160,9 +161,22 @@ fn lengths(array: &Stored) -> Result<Vec<usize>, String> {
     shape.collect::<Result<_, _>>().map_err(|_| "it is too long for this machine".into())
 }
 
-/// The lengths of the chunks; of shards, those of the chunks in them.
-fn grid(array: &Stored) -> Result<Vec<u64>, String> {
-    let grid = array.subchunk_grid();
+/// Bytes of a shard that is decoded as a whole: its file is read once then.
+const WHOLE: u64 = 32 << 20;
+
+/// Whether the chunks in a shard are decoded one by one.
+fn in_parts(array: &Stored, size: usize) -> bool {
+    let first = vec![0; array.shape().len()];
+    let shard = array
+        .chunk_shape(&first)
+        .map_or(u64::MAX, |shape| shape.iter().fold(size as u64, |n, d| n.saturating_mul(d.get())));
+    array.is_sharded() && shard > WHOLE
+}
+
+/// The lengths of the chunks; of long shards, those of the chunks in them.
+fn grid(array: &Stored, size: usize) -> Result<Vec<u64>, String> {
+    let parts = in_parts(array, size);
+    let grid = if parts { array.subchunk_grid() } else { array.chunk_grid().clone() };
     if array.shape().contains(&0) {
         return Ok(vec![1; array.shape().len()]);
     }
@@ -192,8 +206,8 @@ fn compression(array: &Stored) -> Option<String> {
 
 struct Chunks {
     array: Stored,
-    /// The indices of shards.
-    cache: ArrayShardedReadableExtCache,
+    /// The indices of shards whose chunks are decoded one by one.
+    cache: Option<ArrayShardedReadableExtCache>,
     /// The shape of a chunk, those at the end of the array included.
     shape: Vec<u64>,
 }
@@ -207,10 +221,11 @@ impl Decode for Chunks {
     ) -> Result<(), String> {
         // The threads have a chunk each.
         let options = CodecOptions::default().with_concurrent_target(1);
-        let bytes: ArrayBytes<'static> = self
-            .array
-            .retrieve_subchunk_opt(&self.cache, place, &options)
-            .map_err(|e| e.to_string())?;
+        let bytes: Result<ArrayBytes<'static>, _> = match &self.cache {
+            Some(cache) => self.array.retrieve_subchunk_opt(cache, place, &options),
+            None => self.array.retrieve_chunk_opt(place, &options),
+        };
+        let bytes = bytes.map_err(|e| e.to_string())?;
         let bytes = bytes.into_fixed().map_err(|e| e.to_string())?;
         sink(&bytes, &self.shape);
         Ok(())

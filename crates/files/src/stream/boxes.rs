@@ -401,9 +401,16 @@ impl<'a> Boxes<'a> {
         if !states_fit(&part) {
             return None;
         }
-        // More chunks, the fastest axes first, are worth several threads.
+        // One for each thread, the fastest axes first, and what stays near.
+        let threads = self.reduction.thread_count();
+        let near = (NEAR * threads).clamp(2 * NEAR, BOX);
+        let enough = |b: &[usize]| {
+            let chunks = product(b.iter().zip(&steps).map(|(n, step)| n.div_ceil(*step)));
+            let bytes = b.iter().fold(self.dtype.size(), |n, &d| n.saturating_mul(d));
+            self.reduction.named_device() == Device::Cpu && chunks >= threads && 2 * bytes > near
+        };
         for axis in (0..part.len()).rev() {
-            while part[axis] < self.shape[axis] {
+            while part[axis] < self.shape[axis] && !enough(&part) {
                 let mut longer = part.clone();
                 longer[axis] = longer[axis].saturating_mul(2).min(self.shape[axis]);
                 if !self.fits(&longer) || !states_fit(&longer) {
