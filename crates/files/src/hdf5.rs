@@ -76,6 +76,9 @@ struct File {
 /// Groups within groups that are looked into.
 const DEEPEST: usize = 64;
 
+/// The one that puts all first bytes of elements together, then all second ones.
+const SHUFFLE: u16 = 2;
+
 /// Filters beyond those of the library, by their registered numbers.
 const LZF: u16 = 32000;
 const ZSTD: u16 = 32015;
@@ -92,6 +95,7 @@ impl File {
         let damaged = |e: hdf5_reader::error::Error| damaged(&name, &e.to_string());
         quietly(&name, || {
             let mut filters = FilterRegistry::new();
+            filters.register(SHUFFLE, Box::new(|_, bytes, size| Ok(unshuffled(bytes, size))));
             filters.register(LZF, Box::new(|filter, bytes, _| lzf(bytes, &filter.client_data)));
             filters.register(ZSTD, Box::new(|_, bytes, _| zstd(bytes)));
             let filters = Arc::new(filters);
@@ -462,6 +466,26 @@ impl Chunks {
         let (size, mask, filters) = (self.fill.len(), chunk.filter_mask, Some(&*self.filters));
         apply_pipeline_with_limit(&bytes, &self.pipeline, mask, size, filters, Some(len + SLACK))
             .map_err(|e| e.to_string())
+    }
+}
+
+/// Undoes [`SHUFFLE`]; what is left over behind whole elements was not moved.
+fn unshuffled(bytes: &[u8], size: usize) -> Vec<u8> {
+    fn of<const N: usize>(bytes: &[u8]) -> Vec<u8> {
+        let mut out = bytes.to_vec();
+        let (items, _) = out.as_chunks_mut::<N>();
+        let count = items.len();
+        let planes: [&[u8]; N] = core::array::from_fn(|k| &bytes[k * count..][..count]);
+        for (i, item) in items.iter_mut().enumerate() {
+            *item = core::array::from_fn(|k| planes[k][i]);
+        }
+        out
+    }
+    match size {
+        2 => of::<2>(bytes),
+        4 => of::<4>(bytes),
+        8 => of::<8>(bytes),
+        _ => bytes.to_vec(),
     }
 }
 
