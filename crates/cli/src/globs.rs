@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
-use warpfold_files::{join_member, split_members};
+use warpfold_files::{is_address, is_zarr, join_member, split_members};
 
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
@@ -26,7 +26,8 @@ const OPTIONS: MatchOptions = MatchOptions {
 /// A glob that no file matches, directories that cannot be read.
 pub(crate) fn expand(word: &OsStr) -> Result<Option<Vec<OsString>>> {
     let is_stdin = word.as_encoded_bytes().starts_with(b"-:");
-    if !is_glob(word) || is_stdin || fs::symlink_metadata(word).is_ok() {
+    // A server has no folders to look through, and addresses hold question marks.
+    if !is_glob(word) || is_stdin || is_address(word) || fs::symlink_metadata(word).is_ok() {
         return Ok(None);
     }
     let Some(matches) = matching(word)? else { return Ok(None) };
@@ -77,8 +78,11 @@ fn matching(pattern: &OsStr) -> Result<Option<Vec<OsString>>> {
     }
     let mut found = Vec::new();
     walk(PathBuf::new(), &parts, &mut found)?;
-    let mut files: Vec<OsString> =
-        found.into_iter().filter(|p| !p.is_dir()).map(PathBuf::into_os_string).collect();
+    let mut files: Vec<OsString> = found
+        .into_iter()
+        .filter(|p| !p.is_dir() || is_zarr(p))
+        .map(PathBuf::into_os_string)
+        .collect();
     files.sort_unstable_by(|a, b| a.as_encoded_bytes().cmp(b.as_encoded_bytes()));
     // `a/**/**` finds the same file in several ways.
     files.dedup();

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 use warpfold_files::stream::Inputs;
-use warpfold_files::{Access, Description, Format, OpenOptions, Source, inspect, open};
+use warpfold_files::{Access, Description, Format, OpenOptions, Source, inspect, is_address, open};
 
 /// One array, or two for `dot`, and what to call it.
 pub(crate) struct Named {
@@ -218,8 +218,12 @@ pub(crate) fn all_arrays(
 ) -> Result<Vec<Named>> {
     let options = &OpenOptions { all_columns: true, ..options.clone() };
     let first = &files[0];
+    let path = Path::new(first);
     // Looking at a pipe would consume its data.
-    if !options.columns.is_empty() || first == "-" || !Path::new(first).is_file() {
+    if !options.columns.is_empty()
+        || first == "-"
+        || !(path.is_file() || path.is_dir() || is_address(first))
+    {
         return arrays(files, options, quiet);
     }
     // The columns of text are found when it is opened.

@@ -5,6 +5,7 @@ use datafusion_common::arrow::array::{
 };
 use datafusion_common::arrow::buffer::{Buffer, NullBuffer};
 use datafusion_common::arrow::datatypes::{DataType, UInt64Type};
+use datafusion_common::arrow::downcast_primitive_array;
 use datafusion_common::{DataFusionError, Result, exec_err};
 use warpfold_core::DType;
 use warpfold_core::op::Numbers;
@@ -35,13 +36,15 @@ pub(crate) fn arrow_type(of: DType) -> DataType {
 }
 
 /// The bytes of all elements, those of missing rows included.
-pub(crate) fn elements(data: &ArrayData, dtype: DType) -> Result<&[u8]> {
-    let from = data.offset() * dtype.size();
-    let len = data.len() * dtype.size();
-    match data.buffers().first().and_then(|buffer| buffer.get(from..from + len)) {
-        Some(bytes) if element_type(data.data_type()) == Some(dtype) => Ok(bytes),
-        _ => exec_err!("a column of {} where {dtype} was expected", data.data_type()),
+pub(crate) fn elements(values: &dyn Array, dtype: DType) -> Result<&[u8]> {
+    let of = values.data_type();
+    if element_type(of) == Some(dtype) {
+        downcast_primitive_array!(
+            values => return Ok(values.values().inner().as_slice()),
+            _ => {}
+        );
     }
+    exec_err!("a column of {of} where {dtype} was expected")
 }
 
 /// Which rows take part; all of them if there is no mask.

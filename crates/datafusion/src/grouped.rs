@@ -16,8 +16,11 @@ use warpfold_cpu::groups::{OutOfMemory, Positions, Rows, Table, new_table};
 pub(crate) struct Grouped {
     question: Question,
     table: Box<dyn Table>,
-    /// How many values each group has.
-    counts: Vec<u64>,
+    /// How many values each group has, counted no further than an answer needs.
+    counts: Vec<u8>,
+    /// Whether a group may have fewer. Where one value is enough, groups have it from the row on that
+    /// brought them, unless that had none: nothing is counted then.
+    short: bool,
     /// The groups of a batch's rows.
     groups: Vec<u32>,
 }
@@ -29,28 +32,35 @@ fn no_memory(_: OutOfMemory) -> DataFusionError {
 impl Grouped {
     pub(crate) fn new(question: Question) -> Result<Grouped> {
         let table = new_table(question.op.kind(), question.dtype).map_err(wrong)?;
-        Ok(Grouped { question, table, counts: Vec::new(), groups: Vec::new() })
+        Ok(Grouped { question, table, counts: Vec::new(), short: false, groups: Vec::new() })
     }
 
-    fn grow(&mut self, groups: usize) -> Result<()> {
+    /// Makes room for groups, the new ones of which have `count` values.
+    fn grow(&mut self, groups: usize, count: u8) -> Result<()> {
         if u32::try_from(groups).is_err() {
             return exec_err!("{groups} groups in one partition; {} are the most", u32::MAX);
         }
         if groups > self.counts.len() {
             self.table.grow(groups).map_err(no_memory)?;
-            self.counts.resize(groups, 0);
+            self.counts.resize(groups, count);
+            self.short |= u64::from(count) < self.question.least;
         }
         Ok(())
     }
 
     /// Takes in values, whose groups are in `self.groups`.
     fn absorb(&mut self, values: &ArrayRef) -> Result<()> {
-        let data = values.to_data();
-        let items = elements(&data, self.question.dtype)?;
+        let items = elements(values, self.question.dtype)?;
         let groups = &*self.groups;
         let rows = Rows { groups, items, others: &[], positions: Positions::From(0) };
         fpenv::usual(|| self.table.absorb(rows));
-        groups.iter().for_each(|&group| self.counts[group as usize] += 1);
+        if self.short {
+            let least = self.question.least as u8;
+            for &group in groups {
+                let count = &mut self.counts[group as usize];
+                *count = least.min(*count + 1);
+            }
+        }
         Ok(())
     }
 
@@ -62,7 +72,7 @@ impl Grouped {
             EmitTo::All => all,
             EmitTo::First(count) => count.min(all),
         };
-        rest.grow(all - emitted)?;
+        rest.grow(all - emitted, 0)?;
         let mut bytes = Vec::new();
         for group in emitted..all {
             bytes.clear();
@@ -88,7 +98,10 @@ impl Grouped {
             }
             states.append_option(Some(&bytes).filter(|_| count > 0));
         }
-        vec![Arc::new(states.finish()), Arc::new(UInt64Array::from(counts.to_vec()))]
+        vec![
+            Arc::new(states.finish()),
+            Arc::new(UInt64Array::from_iter_values(counts.iter().map(|&count| u64::from(count)))),
+        ]
     }
 }
 
@@ -101,10 +114,12 @@ impl GroupsAccumulator for Grouped {
         groups: usize,
     ) -> Result<()> {
         let Some(values) = values.first() else { return exec_err!("no column of values") };
-        self.grow(groups)?;
+        let mask = mask(values, chosen);
+        // Each new group has a row here.
+        self.grow(groups, u8::from(mask.is_none() && self.question.least == 1))?;
         self.groups.clear();
         // `grow` has made sure that indices fit.
-        match mask(values, chosen) {
+        match mask {
             None => {
                 self.groups.extend(indices.iter().map(|&group| group as u32));
                 self.absorb(values)
@@ -122,8 +137,10 @@ impl GroupsAccumulator for Grouped {
         let Question { op, rules, least, .. } = self.question;
         let counts = &made.counts[..groups.len()];
         // What has no answer is not asked: it may have an error.
-        let asked: Vec<u32> = groups.filter(|&group| counts[group as usize] >= least).collect();
-        let rows = counts.iter().sum();
+        let asked: Vec<u32> =
+            groups.filter(|&group| u64::from(counts[group as usize]) >= least).collect();
+        // Where rows are plays no part.
+        let rows = 0;
         let finished = made.table.finish(op, &rules, &asked, rows).map_err(|(_, e)| wrong(e))?;
         let Some(answers) = finished.first else { return exec_err!("{op} has no answers") };
         if asked.len() == counts.len() {
@@ -134,7 +151,7 @@ impl GroupsAccumulator for Grouped {
             let (dtype, bits) = (answer.dtype(), answer.to_bits());
             warpfold_core::op::Numbers::set_bits(spread.bytes_mut(), dtype, group as usize, bits);
         }
-        let present: Vec<bool> = counts.iter().map(|&count| count >= least).collect();
+        let present: Vec<bool> = counts.iter().map(|&count| u64::from(count) >= least).collect();
         column(&spread, Some(NullBuffer::from(present)))
     }
 
@@ -149,16 +166,17 @@ impl GroupsAccumulator for Grouped {
         indices: &[usize],
         groups: usize,
     ) -> Result<()> {
-        self.grow(groups)?;
+        self.grow(groups, 0)?;
         let (bytes, counts) = states(columns)?;
         let mut others = Grouped::new(self.question)?;
-        others.grow(bytes.len())?;
+        others.grow(bytes.len(), 0)?;
         self.groups.clear();
         for (i, (bytes, &group)) in bytes.iter().zip(indices).enumerate() {
             self.groups.push(group as u32);
             if let Some(mut bytes) = bytes {
                 others.table.read(i as u32, &mut bytes).map_err(wrong)?;
-                self.counts[group] += counts[i];
+                let sum = u64::from(self.counts[group]).saturating_add(counts[i]);
+                self.counts[group] = sum.min(self.question.least) as u8;
             }
         }
         if self.table.merge(&*others.table, &self.groups) {
@@ -180,7 +198,7 @@ impl GroupsAccumulator for Grouped {
     }
 
     fn size(&self) -> usize {
-        let counts = self.counts.capacity() * size_of::<u64>();
+        let counts = self.counts.capacity();
         self.table.bytes() + counts + self.groups.capacity() * size_of::<u32>()
     }
 }

@@ -58,8 +58,7 @@ impl Accumulator for Whole {
             Some(mask) => filter(values, &mask)?,
             None => ArrayRef::clone(values),
         };
-        let data = present.to_data();
-        let items = elements(&data, self.question.dtype)?;
+        let items = elements(&present, self.question.dtype)?;
         let run = RawRun { start: self.count, items, others: &[] };
         let worker = self.worker.get_mut().unwrap_or_else(PoisonError::into_inner);
         fpenv::usual(|| worker.absorb(run)).map_err(wrong)?;

@@ -81,7 +81,11 @@ impl Error {
         match self {
             Error::Format { hint, .. } => hint.clone(),
             Error::Reduce { source, .. } => source.hint(),
-            Error::Io { .. } | Error::Cancelled => None,
+            #[cfg(feature = "remote")]
+            Error::Io { source, .. } => crate::remote::Failure::hint_of(source),
+            #[cfg(not(feature = "remote"))]
+            Error::Io { .. } => None,
+            Error::Cancelled => None,
         }
     }
 }

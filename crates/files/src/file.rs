@@ -1,5 +1,7 @@
 //! A regular file read by position, from any thread, without a shared cursor.
 
+#[cfg(feature = "remote")]
+use crate::remote::Remote;
 use crate::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -19,6 +21,8 @@ enum Backing {
     File(File),
     /// Bytes that play a file, for parsers under test.
     Memory(Vec<u8>),
+    #[cfg(feature = "remote")]
+    Remote(Remote),
 }
 
 impl PositionalFile {
@@ -35,6 +39,14 @@ impl PositionalFile {
     pub(crate) fn memory(name: &str, bytes: Vec<u8>) -> Self {
         let len = bytes.len() as u64;
         PositionalFile { path: name.into(), backing: Backing::Memory(bytes), len }
+    }
+
+    /// The file at an address.
+    #[cfg(feature = "remote")]
+    pub(crate) fn remote(url: &std::ffi::OsStr) -> Result<Self> {
+        let (name, remote) = Remote::open(url)?;
+        let len = remote.len();
+        Ok(PositionalFile { path: name.into(), backing: Backing::Remote(remote), len })
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -113,6 +125,8 @@ impl PositionalFile {
                 out[..n].copy_from_slice(&bytes[from..from + n]);
                 Ok(n)
             }
+            #[cfg(feature = "remote")]
+            Backing::Remote(remote) => remote.read_some_at(out, offset),
         }
     }
 }

@@ -30,11 +30,15 @@ pub enum Format {
     Parquet,
     /// safetensors.
     Safetensors,
+    /// Zarr, version 2 or 3: a folder.
+    Zarr,
+    /// HDF5, and NetCDF-4 with it.
+    Hdf5,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 10] = [
+    pub const ALL: [Format; 12] = [
         Format::Npy,
         Format::Npz,
         Format::Raw,
@@ -45,6 +49,8 @@ impl Format {
         Format::ArrowStream,
         Format::Parquet,
         Format::Safetensors,
+        Format::Zarr,
+        Format::Hdf5,
     ];
 
     /// The name used on the command line and in messages.
@@ -61,6 +67,8 @@ impl Format {
             Format::ArrowStream => "arrow-stream",
             Format::Parquet => "parquet",
             Format::Safetensors => "safetensors",
+            Format::Zarr => "zarr",
+            Format::Hdf5 => "hdf5",
         }
     }
 
@@ -72,6 +80,7 @@ impl Format {
             "txt" => Some(Format::Text),
             "feather" | "ipc" => Some(Format::Arrow),
             "arrows" => Some(Format::ArrowStream),
+            "netcdf" => Some(Format::Hdf5),
             _ => Self::ALL.into_iter().find(|f| f.name() == name),
         }
     }
@@ -103,7 +112,9 @@ impl Format {
             let what = format!("{} data within compressed data", codec.name());
             return refuse(&what, "unpack the outer layer first");
         } else if starts(b"\x89HDF\r\n\x1a\n") {
-            return refuse("an HDF5 file", "export the data set as npy");
+            Format::Hdf5
+        } else if starts(b"CDF\x01") || starts(b"CDF\x02") || starts(b"CDF\x05") {
+            return refuse("a NetCDF file of the classic kind", "convert it: nccopy -k nc4");
         } else {
             return Ok(None);
         }))
@@ -123,6 +134,7 @@ impl Format {
             "arrows" => Format::ArrowStream,
             "parquet" | "parq" | "pq" => Format::Parquet,
             "safetensors" => Format::Safetensors,
+            "h5" | "hdf5" | "nc" | "nc4" => Format::Hdf5,
             _ => return None,
         })
     }

@@ -15,6 +15,8 @@ impl Format {
             Format::Arrow | Format::ArrowStream => ("arrow", cfg!(feature = "arrow")),
             Format::Parquet => ("parquet", cfg!(feature = "parquet")),
             Format::Safetensors => ("safetensors", cfg!(feature = "safetensors")),
+            Format::Zarr => ("zarr", cfg!(feature = "zarr")),
+            Format::Hdf5 => ("hdf5", cfg!(feature = "hdf5")),
         }
     }
 

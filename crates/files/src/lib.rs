@@ -9,12 +9,16 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
 #[cfg(feature = "arrow")]
 mod arrow;
 mod ask;
 mod batch;
 mod cast;
+mod chunked;
 mod columns;
+#[cfg(any(feature = "zarr", feature = "hdf5"))]
+mod container;
 #[cfg(feature = "parquet")]
 mod delta;
 mod describe;
@@ -27,6 +31,8 @@ mod format;
 pub mod fuzzing;
 pub mod groups;
 mod guard;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod left_out;
 mod member;
 #[cfg(feature = "npy")]
@@ -37,6 +43,8 @@ mod open;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod raw;
+#[cfg(feature = "remote")]
+mod remote;
 #[cfg(feature = "safetensors")]
 mod safetensors;
 mod seal;
@@ -51,16 +59,20 @@ mod thrift;
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 mod unit;
 mod unpack;
+#[cfg(feature = "zarr")]
+mod zarr;
 
+pub use address::is_address;
 pub use ask::{max, mean, min, reduce_column, sum};
 pub use batch::{Batch, Gap};
+pub use chunked::Chunked;
 pub use columns::ColumnSelector;
 pub use describe::Description;
 pub use error::{Error, Result};
 pub use format::Format;
 pub use guard::hide_guarded_panics;
 pub use member::{join_member, split_members};
-pub use open::{Endian, OpenOptions, inspect, open, open_keyed};
+pub use open::{Endian, OpenOptions, inspect, is_zarr, open, open_keyed};
 pub use share::Share;
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
 pub use table::{LeftOut, TableColumn};

@@ -1,11 +1,14 @@
 //! Opens inputs: from the text on the command line to sources.
 
+use crate::address::is_address;
 #[cfg(feature = "arrow")]
 use crate::arrow;
 use crate::columns::ColumnSelector;
 use crate::file::PositionalFile;
 use crate::fixed::stream_error;
 use crate::groups::Keyed;
+#[cfg(feature = "hdf5")]
+use crate::hdf5;
 use crate::member::split_members;
 #[cfg(feature = "parquet")]
 use crate::parquet;
@@ -13,6 +16,8 @@ use crate::parquet;
 use crate::safetensors;
 #[cfg(feature = "text")]
 use crate::text;
+#[cfg(feature = "zarr")]
+use crate::zarr;
 use crate::{Description, Error, Format, Result, Source, format, raw, unpack};
 #[cfg(feature = "npy")]
 use crate::{npy, npz};
@@ -181,6 +186,8 @@ pub(crate) const HEAD: usize = 64 << 10;
 enum Input {
     File(Arc<PositionalFile>),
     Stream(Stream),
+    /// A folder of Zarr's.
+    Folder(PathBuf),
 }
 
 /// Opens the arrays or columns that `input` and `options` name, without
@@ -208,6 +215,7 @@ pub fn open(input: impl AsRef<OsStr>, options: &OpenOptions) -> Result<Vec<Sourc
     match input {
         Input::File(file) => open_file(&file, member, options),
         Input::Stream(stream) => open_stream(stream, member, options),
+        Input::Folder(folder) => open_folder(&folder, member, options),
     }
 }
 
@@ -233,6 +241,15 @@ pub fn open_keyed(
             None => file,
         },
         Input::Stream(stream) => return keyed_stream(stream, &columns, keys, options),
+        Input::Folder(folder) => {
+            let keys = OpenOptions { columns: keys.to_vec(), dtype: None, ..options.clone() };
+            let name = folder.display().to_string();
+            return Keyed::of_sources(
+                name,
+                open_folder(&folder, None, &keys)?,
+                open(input, options)?,
+            );
+        }
     };
     let format = detect_file(&file, &[&columns[..], keys].concat(), options)?;
     options.check(format, &file.name())?;
@@ -286,6 +303,7 @@ pub fn inspect(input: impl AsRef<OsStr>, options: &OpenOptions) -> Result<Vec<De
     let all = match input {
         Input::File(file) => inspect_file(&file, options),
         Input::Stream(stream) => inspect_stream(stream, options),
+        Input::Folder(folder) => inspect_folder(&folder, options),
     }?;
     let Some(member) = member else { return Ok(all) };
     let wanted = |d: &Description| {
@@ -331,14 +349,9 @@ pub(crate) fn open_file(
         Format::Parquet => parquet::open(file, &columns, options),
         #[cfg(feature = "safetensors")]
         Format::Safetensors => safetensors::open(file, member, options),
-        #[cfg(not(all(
-            feature = "npy",
-            feature = "text",
-            feature = "arrow",
-            feature = "parquet",
-            feature = "safetensors"
-        )))]
-        _ => Err(format.left_out(&file.name())),
+        #[cfg(feature = "hdf5")]
+        Format::Hdf5 => hdf5::open(file, member, options),
+        _ => Err(needs_folder(&file.name(), format)),
     }
 }
 
@@ -403,14 +416,9 @@ pub(crate) fn inspect_file(
         Format::Parquet => parquet::inspect(file),
         #[cfg(feature = "safetensors")]
         Format::Safetensors => safetensors::inspect(file),
-        #[cfg(not(all(
-            feature = "npy",
-            feature = "text",
-            feature = "arrow",
-            feature = "parquet",
-            feature = "safetensors"
-        )))]
-        _ => Err(format.left_out(&name)),
+        #[cfg(feature = "hdf5")]
+        Format::Hdf5 => hdf5::inspect(file),
+        _ => Err(needs_folder(&name, format)),
     }
 }
 
@@ -477,6 +485,41 @@ fn no_member(name: &str, columns: &[ColumnSelector], format: Format) -> Result<(
     }
 }
 
+/// What a file is not read as: a format that this build leaves out, or Zarr.
+fn needs_folder(name: &str, format: Format) -> Error {
+    if !format.is_built() {
+        return format.left_out(name);
+    }
+    Error::format(name, format!("{format} data are a folder, and this is a file"))
+}
+
+/// Whether a folder has the files that arrays and groups of Zarr have, so that [`open`] takes it.
+#[must_use]
+pub fn is_zarr(folder: &Path) -> bool {
+    ["zarr.json", ".zarray", ".zgroup"].iter().any(|name| folder.join(name).is_file())
+}
+
+#[cfg(feature = "zarr")]
+fn open_folder(folder: &Path, member: Option<&str>, options: &OpenOptions) -> Result<Vec<Source>> {
+    options.check(Format::Zarr, &folder.display().to_string())?;
+    zarr::open(folder, member, options)
+}
+
+#[cfg(feature = "zarr")]
+fn inspect_folder(folder: &Path, _: &OpenOptions) -> Result<Vec<Description>> {
+    zarr::inspect(folder)
+}
+
+#[cfg(not(feature = "zarr"))]
+fn open_folder(folder: &Path, _: Option<&str>, _: &OpenOptions) -> Result<Vec<Source>> {
+    Err(Format::Zarr.left_out(&folder.display().to_string()))
+}
+
+#[cfg(not(feature = "zarr"))]
+fn inspect_folder(folder: &Path, _: &OpenOptions) -> Result<Vec<Description>> {
+    Err(Format::Zarr.left_out(&folder.display().to_string()))
+}
+
 fn needs_file(stream: &Stream, format: Format) -> Error {
     let name = &stream.name;
     if !format.is_built() {
@@ -505,12 +548,16 @@ fn find(input: &OsStr) -> Result<(Input, Option<&str>)> {
         }
         Err(_) => {}
     }
+    if is_address(input) {
+        return find_remote(input);
+    }
     // The longest front part that is a file; members may hold colons too.
     for (front, member) in split_members(input) {
         if front == "-" {
             return Ok((stdin()?, Some(member)));
         }
-        if !member.is_empty() && std::fs::metadata(front).is_ok_and(|m| !m.is_dir()) {
+        let is_read = |m: std::fs::Metadata| !m.is_dir() || is_zarr(Path::new(front));
+        if !member.is_empty() && std::fs::metadata(front).is_ok_and(is_read) {
             return Ok((open_path(Path::new(front))?, Some(member)));
         }
     }
@@ -518,10 +565,43 @@ fn find(input: &OsStr) -> Result<(Input, Option<&str>)> {
     Ok((open_path(path)?, None))
 }
 
+/// As [`find`], on a server: the address as it is, or with a member behind its path.
+#[cfg(feature = "remote")]
+fn find_remote(input: &OsStr) -> Result<(Input, Option<&str>)> {
+    let open = |url: &OsStr| PositionalFile::remote(url).map(|f| Input::File(Arc::new(f)));
+    let missing = match open(input) {
+        Err(Error::Io { source, path }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Error::Io { source, path }
+        }
+        opened => return Ok((opened?, None)),
+    };
+    for (front, member) in split_members(input) {
+        // Not the colon of the scheme, nor that of a port.
+        let names_a_file = front.as_encoded_bytes().iter().filter(|&&b| b == b'/').count() > 2;
+        if names_a_file
+            && !member.is_empty()
+            && let Ok(file) = open(front)
+        {
+            return Ok((file, Some(member)));
+        }
+    }
+    Err(missing)
+}
+
+#[cfg(not(feature = "remote"))]
+fn find_remote(input: &OsStr) -> Result<(Input, Option<&str>)> {
+    let what = "this build does not read files on servers";
+    Err(Error::format(input.display().to_string(), what)
+        .with_hint("enable the feature `remote`: cargo install warpfold-cli --features remote"))
+}
+
 fn open_path(path: &Path) -> Result<Input> {
     let io = |source| Error::Io { path: path.into(), source };
     let metadata = std::fs::metadata(path).map_err(io)?;
     let name = path.display().to_string();
+    if metadata.is_dir() && is_zarr(path) {
+        return Ok(Input::Folder(path.into()));
+    }
     if metadata.is_dir() {
         return Err(Error::format(name, "this is a directory")
             .with_hint("name the files in it, for example with *.npy"));

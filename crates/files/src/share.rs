@@ -1,5 +1,6 @@
 //! What one of several readers takes of the same inputs: rows, or blocks.
 
+use crate::chunked::Chunked;
 use crate::groups::{Keyed, Question};
 use crate::source::Order;
 use crate::stream::Inputs;
@@ -57,7 +58,10 @@ impl Share {
             Some(Extent::Array { shape, .. }) => shape.clone(),
             _ => vec![0],
         };
-        if items.iter().chain(&others).all(|source| rows_of(source).is_some()) {
+        let full = matches!(reduction.named_axes(), Axes::All) || shape.len() == 1;
+        let dealt = full && others.is_empty() && !tracks(reduction.ops());
+        let in_chunks = dealt && items.iter().any(|source| chunks_of(source).is_some());
+        if !in_chunks && items.iter().chain(&others).all(|source| rows_of(source).is_some()) {
             let total = items.iter().filter_map(rows_of).sum();
             let own = self.rows(total);
             // Along some axes elements of each output are counted.
@@ -67,8 +71,6 @@ impl Share {
             let start = own.start.saturating_mul(inner);
             return (Inputs { items: cut(items, &own), others: cut(others, &own) }, start);
         }
-        let full = matches!(reduction.named_axes(), Axes::All) || shape.len() == 1;
-        let dealt = full && others.is_empty() && !tracks(reduction.ops());
         let mut share = |sources: Vec<Source>| {
             let numbered = sources.into_iter().enumerate();
             numbered.map(|(i, source)| self.of_blocks(source, dealt, i, tables)).collect()
@@ -84,7 +86,11 @@ impl Share {
         number: usize,
         tables: &mut Vec<[Arc<Table>; 2]>,
     ) -> Source {
-        if dealt && let Some(rows) = rows_of(&source) {
+        let chunks = chunks_of(&source).filter(|_| dealt).map(Chunked::blocks);
+        if dealt
+            && chunks.is_none()
+            && let Some(rows) = rows_of(&source)
+        {
             return part_of(source, self.rows(rows));
         }
         let turn = self.turn(dealt, number);
@@ -98,8 +104,11 @@ impl Share {
             _ => {}
         }
         let access = match access {
-            Access::Random(_) if !turn.is_first() => Access::Sequential(Box::new(Nothing)),
-            Access::Random(reader) => Access::Random(reader),
+            Access::Random(reader) => match chunks {
+                Some(blocks) => Access::Sequential(Box::new(Dealt { blocks, turn })),
+                None if turn.is_first() => Access::Random(reader),
+                None => Access::Sequential(Box::new(Nothing)),
+            },
             Access::Sequential(blocks) => Access::Sequential(Box::new(Dealt { blocks, turn })),
             Access::Column(column) => Access::Column(dealt_column(column, turn, tables)),
         };
@@ -131,6 +140,14 @@ impl Share {
 /// Whether it matters which elements a state holds.
 fn tracks(ops: &[Op]) -> bool {
     ops.iter().any(|op| op.kind().is_positional())
+}
+
+/// The chunks that a source lies in, if it lies in some.
+fn chunks_of(source: &Source) -> Option<&Chunked> {
+    match &source.access {
+        Access::Random(reader) => reader.chunks(),
+        _ => None,
+    }
 }
 
 /// The rows of a source whose elements are at hand in any order.

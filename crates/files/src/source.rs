@@ -1,5 +1,6 @@
 //! Sources: the common form of all formats.
 
+use crate::chunked::Chunked;
 use crate::{Batch, Result, TableColumn, Unit};
 use warpfold_core::DType;
 
@@ -97,6 +98,11 @@ pub trait ReadAt: Send + Sync {
     /// # Errors
     /// Errors of the file system.
     fn read_at(&self, first: u64, out: &mut [u8]) -> Result<()>;
+
+    /// The chunks that the elements lie in, where they are decoded chunk by chunk.
+    fn chunks(&self) -> Option<&Chunked> {
+        None
+    }
 }
 
 /// Reading front to back in blocks that may be decoded out of order.

@@ -15,7 +15,7 @@ import warpfold
 
 @pytest.mark.parametrize(("page", "least"), [("docs/python.md", 20), ("crates/python/README.md", 1), ("README.md", 1), ("docs/scaling.md", 10)])
 def test_examples_of_pages(repository, page, least, tmp_path, monkeypatch):
-    for library in ["pandas", "polars", "pyarrow", "xarray", *(["dask.dataframe", "flox"] if "scaling" in page else [])]:
+    for library in ["pandas", "polars", "pyarrow", "xarray", *(["dask.dataframe", "duckdb", "flox"] if "scaling" in page else [])]:
         pytest.importorskip(library)
     if int(numpy.__version__.split(".")[0]) < 2:
         pytest.skip("the pages show how NumPy 2 prints its scalars")

@@ -188,6 +188,9 @@ struct Part {
     ranges: Vec<Range<usize>>,
     /// The index of its first element among the reduced ones.
     start: u64,
+    /// Whether its elements have other indices than those from there on: they are told by
+    /// their places then, and `start` counts those of the boxes before it.
+    scattered: bool,
 }
 
 impl<'a> Boxes<'a> {
@@ -310,6 +313,9 @@ impl<'a> Boxes<'a> {
         let outputs = outputs_of(&self.shape);
         let state_bytes = self.state_bytes()?;
         self.check_outputs(outputs, state_bytes)?;
+        if let Some((tile, part)) = self.along_chunks(state_bytes) {
+            return self.run(self.parts(&tile, &part), outputs, sink);
+        }
         // Tiles: all outputs, if their states fit.
         let mut tile = self.shape.clone();
         if !self.shape.is_empty() && kept(0) {
@@ -368,6 +374,53 @@ impl<'a> Boxes<'a> {
         }
         let parts = self.parts(&tile, &part);
         self.run(parts, outputs, sink)
+    }
+
+    /// Tiles and boxes made of whole chunks, if the array has some: each is decoded once.
+    /// Nothing where the states of the outputs of a chunk do not fit.
+    fn along_chunks(&self, state_bytes: usize) -> Option<(Vec<usize>, Vec<usize>)> {
+        let lead = self.pieces.first()?.readers.first()?;
+        let chunk = lead.chunks().filter(|_| self.seekable)?.chunk();
+        let kept = |axis: usize| !self.reduced[axis];
+        let states_fit = |b: &[usize]| {
+            let outputs = product(b.iter().enumerate().filter(|&(a, _)| kept(a)).map(|(_, &n)| n));
+            outputs.saturating_mul(state_bytes) <= self.states_bytes
+        };
+        let axes = 0..self.shape.len();
+        let steps = axes.map(|a| usize::try_from(chunk[a]).unwrap_or(usize::MAX));
+        let steps: Vec<usize> =
+            steps.zip(&self.shape).map(|(step, &n)| step.min(n).max(1)).collect();
+        let mut part = steps.clone();
+        if self.states {
+            // The states of all outputs are kept.
+            (0..part.len()).filter(|&a| kept(a)).for_each(|a| part[a] = self.shape[a]);
+            if part != steps && !self.fits(&part) {
+                return None;
+            }
+        }
+        if !states_fit(&part) {
+            return None;
+        }
+        // One for each thread, the fastest axes first, and what stays near.
+        let threads = self.reduction.thread_count();
+        let near = (NEAR * threads).clamp(2 * NEAR, BOX);
+        let enough = |b: &[usize]| {
+            let chunks = product(b.iter().zip(&steps).map(|(n, step)| n.div_ceil(*step)));
+            let bytes = b.iter().fold(self.dtype.size(), |n, &d| n.saturating_mul(d));
+            self.reduction.named_device() == Device::Cpu && chunks >= threads && 2 * bytes > near
+        };
+        for axis in (0..part.len()).rev() {
+            while part[axis] < self.shape[axis] && !enough(&part) {
+                let mut longer = part.clone();
+                longer[axis] = longer[axis].saturating_mul(2).min(self.shape[axis]);
+                if !self.fits(&longer) || !states_fit(&longer) {
+                    break;
+                }
+                part = longer;
+            }
+        }
+        let tile = (0..part.len()).map(|a| if kept(a) { part[a] } else { self.shape[a] });
+        Some((tile.collect(), part))
     }
 
     /// Halves a box along the slowest axes that `may_cut` until it is near, as long
@@ -476,7 +529,17 @@ impl<'a> Boxes<'a> {
                             })
                             .collect();
                         let start = self.start + self.place_of(piece, &ranges);
-                        boxes.push(Part { piece, ranges, start });
+                        let scattered = self.is_scattered(piece, &ranges);
+                        boxes.push(Part { piece, ranges, start, scattered });
+                    }
+                }
+                if boxes.iter().any(|part| part.scattered) {
+                    let mut start = self.start;
+                    for part in &mut boxes {
+                        (part.start, part.scattered) = (start, true);
+                        let lengths = part.ranges.iter().zip(&self.reduced);
+                        let each = lengths.filter(|(_, reduced)| **reduced).map(|(r, _)| r.len());
+                        start += product(each) as u64;
                     }
                 }
                 tiles.push(boxes);
@@ -534,16 +597,22 @@ impl<'a> Boxes<'a> {
         *offset as u64 * others as u64
     }
 
-    /// Whether the indices of a box's elements are not those from its place on:
-    /// in Fortran order, where more than one axis is reduced and the box does
-    /// not hold all of them.
-    fn is_scattered(&self, part: &Part) -> bool {
-        let dims = &self.pieces[part.piece].dims;
+    /// Whether the indices of a box's elements are not those from its place on,
+    /// where more than one axis is reduced and the box does not hold all of them: in Fortran
+    /// order, and in C order unless it holds all but of the slowest of those that it has
+    /// several elements of.
+    fn is_scattered(&self, piece: usize, ranges: &[Range<usize>]) -> bool {
+        let dims = &self.pieces[piece].dims;
         let reduced = || (0..dims.len()).filter(|&a| self.reduced[a]);
-        self.order == Order::Fortran
-            && wants_indices(self.reduction)
-            && reduced().count() > 1
-            && reduced().any(|a| part.ranges[a].len() < dims[a])
+        let cut = |&a: &usize| ranges[a].len() < dims[a];
+        let last_cut = match self.order {
+            Order::Fortran => reduced().any(|a| cut(&a)),
+            Order::C => {
+                let several = reduced().find(|&a| ranges[a].len() > 1);
+                several.is_some_and(|first| reduced().filter(|&a| a > first).any(|a| cut(&a)))
+            }
+        };
+        wants_indices(self.reduction) && reduced().count() > 1 && last_cut
     }
 
     /// The index, among the reduced elements in C order, of a box's element
@@ -679,6 +748,11 @@ impl<'a> Boxes<'a> {
             if count == 0 {
                 continue;
             }
+            if let Some(chunks) = reader.chunks() {
+                chunks.read_box(&part.ranges, buffer, self.reduction.thread_count())?;
+                advance(self.progress, bytes as u64)?;
+                continue;
+            }
             for (i, to) in buffer.chunks_mut(run * size).enumerate() {
                 let mut rest = i;
                 let mut first = 0u64;
@@ -737,7 +811,7 @@ impl<'a> Boxes<'a> {
                 _ => return Err(Error::format(self.name.clone(), "there is nothing to reduce")),
             }
             .map(Done::Answer)
-        } else if let Some(merged) = merged.filter(|_| !self.is_scattered(part)) {
+        } else if let Some(merged) = merged.filter(|_| !part.scattered) {
             match &views[..] {
                 [a, b] => question.absorb_pair(merged, a, b, part.start),
                 [a] => question.absorb(merged, a, part.start),
@@ -751,7 +825,7 @@ impl<'a> Boxes<'a> {
                 _ => return Err(Error::format(self.name.clone(), "there is nothing to reduce")),
             }
             .map(|mut partial| {
-                if self.is_scattered(part) {
+                if part.scattered {
                     partial.relocate(|at| self.index_in(part, at.saturating_sub(part.start)));
                 }
                 Done::Partial(partial)

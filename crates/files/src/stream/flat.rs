@@ -96,7 +96,13 @@ impl Flat<'_> {
     fn one(&self, source: Source) -> Result<(Partial, u64)> {
         let walk = walk(&source, self.reduction);
         match source.access {
-            Access::Random(ref reader) => self.random(&source, reader.as_ref(), walk),
+            Access::Random(ref reader) => match reader.chunks() {
+                // In the order of chunks: nobody asks where an element is.
+                Some(chunks) if !wants_indices(self.reduction) => {
+                    self.sequential(&source.name, source.dtype, chunks.blocks(), None)
+                }
+                _ => self.random(&source, reader.as_ref(), walk),
+            },
             Access::Sequential(blocks) => {
                 self.sequential(&source.name, source.dtype, blocks, walk.as_ref())
             }

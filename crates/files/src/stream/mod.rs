@@ -18,7 +18,7 @@ mod table;
 mod together;
 pub(crate) mod undecided;
 
-use crate::{Error, Extent, Order, Result, Source, Unit};
+use crate::{Access, Error, Extent, Order, Result, Source, Unit};
 use aligned::{Purpose, align};
 pub use segments::{Cuts, reduce_segments};
 use together::{Group, groups};
@@ -252,7 +252,7 @@ fn array(
     let reduction = &reduction.settled(plan.dtype, plan.bytes).about(unit.as_ref());
     let name = plan.name.clone();
     let wrong = |source| Error::Reduce { name: name.clone(), source };
-    if plan.full {
+    if plan.full && !plan.in_chunks(reduction) {
         let partial = flat::partial(plan.pieces, reduction, 0, progress)?;
         let answer = partial.finish(reduction.rules()).map_err(wrong)?;
         let answer = if reduction.keeps_dims() {
@@ -276,7 +276,7 @@ fn array_partial(
 ) -> Result<Partial> {
     let plan = Plan::new(inputs, reduction, progress)?;
     let reduction = &reduction.settled(plan.dtype, plan.bytes);
-    if plan.full {
+    if plan.full && !plan.in_chunks(reduction) {
         let name = plan.name.clone();
         let partial = flat::partial(plan.pieces, reduction, start, progress)?;
         return if reduction.keeps_dims() {
@@ -393,6 +393,14 @@ impl Plan {
         let pieces =
             inputs.items.into_iter().map(|items| Piece { items, others: others.next() }).collect();
         Ok(Plan { pieces, name, dtype, bytes, ndim, reduced, full })
+    }
+
+    /// Whether the array is read in boxes, though all of it is reduced: it lies in chunks, and it matters
+    /// where elements are, so that chunks are not taken in turn.
+    fn in_chunks(&self, reduction: &Reduction) -> bool {
+        let chunked = |piece: &Piece| matches!(&piece.items.access, Access::Random(reader) if reader.chunks().is_some());
+        let placed = wants_indices(reduction) || self.pieces.iter().any(|p| p.others.is_some());
+        self.ndim > 0 && placed && self.pieces.iter().all(chunked)
     }
 }
 

@@ -675,7 +675,7 @@ fn files_that_are_none() {
     let (message, hint) = complaint(&dir.file("x.unknown", [0, 1, 2, 200]), &defaults());
     assert!(message.contains("what format this is") && hint.contains("--dtype"), "{message}");
     for (bytes, what) in [
-        (&b"\x89HDF\r\n\x1a\n\0"[..], "HDF5"),
+        (&b"CDF\x01\0\0\0\0"[..], "classic kind"),
         (b"FEA1\0\0\0", "Feather version 1"),
         (b"PARE\0\0\0", "encrypted Parquet"),
     ] {
