@@ -4,6 +4,9 @@ use crate::evidence::Evidence;
 use crate::{Error, Result, Unit};
 use warpfold_core::DType;
 
+/// What to do about a decimal that is too large.
+pub(crate) const LARGE: &str = "cast the column to fewer digits behind the point, or to double";
+
 /// Rows without a value: nulls, or empty cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
@@ -241,7 +244,7 @@ impl Batch {
         let shown = |number: i128| unit.map_or(number.to_string(), |unit| unit.show(number));
         let most = shown(i64::MAX.into());
         let what = format!("the decimal {} is beyond {most}, the largest here", shown(decimal));
-        Err(Error::format(name, what).with_hint(crate::unit::LARGE))
+        Err(Error::format(name, what).with_hint(LARGE))
     }
 
     /// Appends `len` missing rows.

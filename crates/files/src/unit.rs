@@ -6,12 +6,9 @@ use crate::Error;
 pub(crate) const DECIMALS: &str = "decimals are read with 0 to 38 digits behind the point; cast the \
     column to such, or to double";
 
-/// What to do about a decimal that is too large.
-pub(crate) const LARGE: &str = "cast the column to fewer digits behind the point, or to double";
-
 /// The error that a decimal is too large.
 pub(crate) fn beyond(name: &str) -> Error {
-    Error::format(name, "a decimal is beyond 128 bits").with_hint(LARGE)
+    Error::format(name, "a decimal is beyond 128 bits").with_hint(crate::batch::LARGE)
 }
 
 /// The digits behind the point, if they are as many as decimals may have.

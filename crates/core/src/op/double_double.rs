@@ -111,7 +111,7 @@ impl Double {
     }
 
     /// `e^self` for `self <= 600`, relative error below 2^-96; 0 below
-    /// [`CUTOFF`], for minus infinity and for NaN.
+    /// -600, for minus infinity and for NaN.
     ///
     /// With `n` the integer nearest to `self / ln 2`, `|n| <= 866`, the rest
     /// `r = self - n ln 2` has `|r| < 0.348`:
