@@ -7,7 +7,9 @@ use core::fmt;
     feature = "text",
     feature = "arrow",
     feature = "parquet",
-    feature = "safetensors"
+    feature = "safetensors",
+    feature = "zarr",
+    feature = "hdf5"
 ))]
 use std::collections::HashMap;
 
@@ -140,7 +142,9 @@ impl fmt::Display for ColumnSelector {
     feature = "text",
     feature = "arrow",
     feature = "parquet",
-    feature = "safetensors"
+    feature = "safetensors",
+    feature = "zarr",
+    feature = "hdf5"
 ))]
 pub(crate) fn resolve(
     selectors: &[ColumnSelector],

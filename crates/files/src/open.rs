@@ -103,7 +103,14 @@ impl OpenOptions {
     }
 
     /// Refuses a type other than the one the file has.
-    #[cfg(any(feature = "npy", feature = "arrow", feature = "parquet", feature = "safetensors"))]
+    #[cfg(any(
+        feature = "npy",
+        feature = "arrow",
+        feature = "parquet",
+        feature = "safetensors",
+        feature = "zarr",
+        feature = "hdf5"
+    ))]
     pub(crate) fn expect_dtype(
         &self,
         asked: Option<DType>,
