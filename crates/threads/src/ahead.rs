@@ -1,8 +1,9 @@
 //! Reading ahead: one thread fetches what others work on.
 
+use crate::room::start;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
-use std::thread::{Builder, scope};
+use std::thread::scope;
 
 /// Items in the order in which they are fetched, for any number of threads.
 pub struct Ahead<'a, T> {
@@ -44,7 +45,7 @@ pub fn read_ahead<T: Send, R>(
     let (sender, receiver) = sync_channel(room);
     scope(|scope| {
         let fetch = &fetch;
-        let thread = Builder::new().spawn_scoped(scope, move || {
+        let thread = start(scope, move || {
             let mut fetch = fetch.lock().unwrap_or_else(PoisonError::into_inner);
             while let Some(item) = fetch() {
                 // Nobody wants more.

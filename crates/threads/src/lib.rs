@@ -17,11 +17,13 @@ mod ahead;
 mod count;
 mod pieces;
 mod pool;
+mod room;
 mod scoped;
 
 pub use ahead::{Ahead, read_ahead};
 pub use count::Threads;
 pub use pieces::Pieces;
+pub use room::has_room;
 pub use scoped::{join, scoped};
 
 /// The Rust of README.md, compiled and run.

@@ -1,7 +1,7 @@
 //! The pool: one for the process, made when there is work for it, and as large
 //! as the largest share of work so far.
 
-use crate::Threads;
+use crate::{Threads, has_room};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -58,17 +58,17 @@ impl State {
     fn grow(&mut self, has: usize, count: usize) {
         let mut count = count;
         while count > has {
-            let made = ThreadPoolBuilder::new()
-                .num_threads(count)
-                .thread_name(|i| format!("warpfold-{i}"))
-                .build();
-            match made {
-                Ok(pool) => {
-                    self.pool = Some(Arc::new(pool));
-                    return;
-                }
-                Err(_) => (self.refused, self.patience) = (count, PATIENCE),
+            let made = has_room(count).then(|| {
+                ThreadPoolBuilder::new()
+                    .num_threads(count)
+                    .thread_name(|i| format!("warpfold-{i}"))
+                    .build()
+            });
+            if let Some(Ok(pool)) = made {
+                self.pool = Some(Arc::new(pool));
+                return;
             }
+            (self.refused, self.patience) = (count, PATIENCE);
             count /= 2;
         }
     }

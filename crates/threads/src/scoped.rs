@@ -1,8 +1,9 @@
 //! Threads of their own, for work that blocks: readers of files, feeders of
 //! devices.
 
+use crate::room::start;
 use std::sync::{Mutex, PoisonError};
-use std::thread::{Builder, scope};
+use std::thread::scope;
 
 /// Runs `work` on this thread and beside it on new ones, `count` in all or as
 /// many as the system gives. A result is `None` where `work` panicked; this
@@ -12,7 +13,7 @@ use std::thread::{Builder, scope};
 /// Where `work` does on this thread.
 pub fn scoped<R: Send>(count: usize, work: impl Fn() -> R + Sync) -> Vec<Option<R>> {
     scope(|scope| {
-        let start = |_| Builder::new().spawn_scoped(scope, &work).ok();
+        let start = |_| start(scope, &work).ok();
         let others: Vec<_> = (1..count).map_while(start).collect();
         let mut results = vec![Some(work())];
         results.extend(others.into_iter().map(|thread| thread.join().ok()));
@@ -34,7 +35,7 @@ pub fn join<A, B: Send>(
     let there = Mutex::new(Some(there));
     let run = || there.lock().unwrap_or_else(PoisonError::into_inner).take().map(|there| there());
     scope(|scope| {
-        let thread = Builder::new().spawn_scoped(scope, run);
+        let thread = start(scope, run);
         let first = here();
         let second = match thread {
             Ok(thread) => thread.join().ok().flatten(),

@@ -47,7 +47,7 @@ pub(super) fn watch() {
                 let _ = emulate_default_handler(signal);
             }
         };
-        if thread.spawn(body).is_ok() {
+        if warpfold_threads::has_room(1) && thread.spawn(body).is_ok() {
             let _ = is_ready.recv();
         }
     });

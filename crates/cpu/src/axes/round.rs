@@ -170,7 +170,8 @@ impl Interval {
         // What has no second part is divided by one operation, however small; and such are f64.
         let is_plain = (number.low == 0.0) & (number.off == 0.0);
         let tiny = is_plain & (found.high.abs() <= LEAST);
-        let found = found.or(Interval { high: found.high, low: 0.0, off: 0.0 }, tiny);
+        // With a negative zero, beside which a quotient that is one keeps its sign, or is in doubt.
+        let found = found.or(Interval { high: found.high, low: -0.0, off: 0.0 }, tiny);
         (found, (sure | tiny) & (0.0 < n) & (n < 9_007_199_254_740_992.0))
     }
 

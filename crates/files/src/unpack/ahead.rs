@@ -74,16 +74,16 @@ impl ReadAhead {
         // The decoder goes over once the thread is there: if none can be
         // started it stays here.
         let (hand, take) = sync_channel::<Decoder>(1);
-        let thread = std::thread::Builder::new()
-            .name("unpack".into())
-            .spawn(move || take.recv().into_iter().for_each(|decoder| run(decoder, &sender)));
+        let work = move || take.recv().into_iter().for_each(|decoder| run(decoder, &sender));
+        let thread = std::thread::Builder::new().name("unpack".into());
+        let thread = warpfold_threads::has_room(1).then(|| thread.spawn(work));
         let decoder = Decoder { codec, name: name.into(), inner };
         let source = match thread {
-            Ok(_) => match hand.send(decoder) {
+            Some(Ok(_)) => match hand.send(decoder) {
                 Ok(()) => Source::Thread(receiver),
                 Err(unsent) => Source::Here(unsent.0),
             },
-            Err(_) => Source::Here(decoder),
+            _ => Source::Here(decoder),
         };
         ReadAhead { source, piece: Vec::new(), taken: 0 }
     }
