@@ -55,7 +55,7 @@ def test_what_can_be_asks_for_a_device():
         wf.sum(Fake(shape=(0,)))
     except RuntimeError as error:
         assert "hint" in str(error)
-    for words in [dict(device="cpu"), dict(device="sim"), dict(out=np.zeros(())), dict(initial=1)]:
+    for words in [dict(device="cpu"), dict(device="sim"), dict(out=np.zeros(()))]:
         with pytest.raises(TypeError):
             wf.sum(Fake(), **words)
     with pytest.raises((ValueError, IndexError)):
