@@ -7,9 +7,9 @@
 pub(super) fn ask_for(words: &[u64]) {
     use core::ffi::{c_int, c_void};
 
-    // SAFETY: as the C library has it, which the standard library is linked with.
+    // As the C library has it, which the standard library is linked with.
     unsafe extern "C" {
-        safe fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+        fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int;
     }
 
     /// `MADV_HUGEPAGE`.
@@ -25,8 +25,9 @@ pub(super) fn ask_for(words: &[u64]) {
         let address = words.as_ptr().wrapping_byte_add(skipped).cast_mut();
         // What is said of pages of which a part belongs to others would be of them, too.
         let whole = (bytes - skipped) / PAGE * PAGE;
-        // An error leaves everything as it was.
-        let _ = madvise(address.cast(), whole, HUGE);
+        // SAFETY: whole pages of the slice, and advice that changes none of their bytes. An error
+        // leaves everything as it was.
+        let _ = unsafe { madvise(address.cast(), whole, HUGE) };
     }
 }
 
