@@ -29,17 +29,17 @@ fn fast_two_sum(a: f64, b: f64) -> Double {
     Double { hi, lo: b - (hi - a) }
 }
 
-// ln 2 = LN2_HIGH + LN2_MID + LN2_LOW up to 2^-141. The first two have 42 and
-// 40 bits, so that their products with integers of 11 bits are exact.
-const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fefa_3800);
+/// The first of three parts of `ln 2`, LN2_HIGH + LN2_MID + LN2_LOW up to 2^-141. The first two have
+/// 42 and 40 bits, so that their products with integers of 11 bits are exact.
+pub const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fefa_3800);
 const LN2_MID: f64 = f64::from_bits(0x3d2e_f357_93c7_6000);
 const LN2_LOW: f64 = f64::from_bits(0x3a8c_c01f_97b5_7a08);
 /// ln 2 = LN2_HIGH + LN2_REST up to 2^-98.
-const LN2_REST: f64 = f64::from_bits(0x3d2e_f357_93c7_6730);
+pub const LN2_REST: f64 = f64::from_bits(0x3d2e_f357_93c7_6730);
 
 /// Adding and subtracting it rounds to an integer, whose two's complement is
 /// then in the low bits of the sum.
-pub(super) const ROUNDER: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
+pub const ROUNDER: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 
 /// Exponentials of arguments below this are 0 here: beside a sum that is at
 /// least `e^-256`, even 2^64 of them are below 2^-432 of it.

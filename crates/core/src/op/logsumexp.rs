@@ -56,8 +56,8 @@
 //! at least `2^(-p-1) |y|`, which gives the last column.
 
 use super::answer::{float_answer, nan_wins};
-pub use super::double_double::Double;
-use super::double_double::{INV_E, ROUNDER};
+use super::double_double::INV_E;
+pub use super::double_double::{Double, LN2_HIGH, LN2_REST, ROUNDER};
 pub use super::exponential::POWERS;
 use super::float::{FloatElement, Wide};
 use super::limbs::{add_limbs, add_shifted};

@@ -33,7 +33,7 @@ use super::measures::{Measure, two_sums};
 use super::round::{Interval, two_sum};
 use crate::exact::power_of_two;
 use crate::simd::{Kernel, Simd};
-use warpfold_core::op::logsumexp::POWERS;
+use warpfold_core::op::logsumexp::{LN2_HIGH, LN2_REST, POWERS, ROUNDER};
 
 /// Steps of a binade.
 const STEPS: usize = 64;
@@ -45,15 +45,10 @@ const LEAST: f64 = -600.0;
 const MOST: f64 = 601.0;
 /// Sums of terms that are certain.
 const SUMS: [f64; 2] = [power_of_two(-700), power_of_two(860)];
-/// 1.5 2^52: a number that is added to it is rounded to an integer.
-const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
 /// `ln 2 / 64` in two parts: of the first, multiples by integers of 17 bits are exact.
 const STEP: [f64; 2] =
     [f64::from_bits(0x3f86_2e42_fefa_0000), f64::from_bits(0x3d1c_f79a_bc9e_3b3a)];
-/// `ln 2` likewise, with integers of 11 bits.
-const LN_2: [f64; 2] =
-    [f64::from_bits(0x3fe6_2e42_fefa_3800), f64::from_bits(0x3d2e_f357_93c7_6730)];
 /// The bits of the root of a half.
 const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
 
@@ -207,9 +202,9 @@ impl Kernel for Logarithms<'_> {
             let error = high.mul_add(root, -product);
             let z = (product - 1.0) + (error + high.mul_add(rest, low * root));
             let z = (-0.5 * z).mul_add(z, z);
-            let [a, b] = two_sum(origin, exponent * LN_2[0]);
+            let [a, b] = two_sum(origin, exponent * LN2_HIGH);
             let [found, c] = two_sum(a, near);
-            let more = exponent * LN_2[1];
+            let more = exponent * LN2_REST;
             let magnitudes = b.abs() + c.abs() + z.abs() + more.abs();
             let definition = definition + a.abs() * power_of_two(-103);
             let off = sum.off / sum.high * 1.01 + EXPONENTIAL + definition;
