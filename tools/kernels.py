@@ -246,6 +246,12 @@ class Task:
                 raise Failure(f"{self.source.name}: it calls a function that the compiler alone does not know")
 
 
+def plain(text):
+    """A module without what names its device and nobody reads."""
+    text = re.sub(r"^\.global .* \w*nv6target\w* = \d+;\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"^\.target sm_\d+", ".target", re.sub(r"_cu_[0-9a-f]{8}", "_cu", text), flags=re.MULTILINE)
+
+
 # Raised when the way from sources to modules changes: what was kept before is not found any more.
 KEPT_VERSION = 1
 KEPT_DAYS = 60
@@ -356,8 +362,16 @@ class Folder:
         return f"{compiler}{name}.{device}"
 
     def entries(self):
-        """The modules by their names in the archive."""
-        return {self.entry(*module): text for module, text in self.modules.items()}
+        """The modules by their names in the archive. One that does the same as that for an older device is left out: the older one stands for
+        both, but where texts are shown."""
+        found, last = {}, {}
+        if "shown" in self.settings:
+            return {self.entry(*module): text for module, text in self.modules.items()}
+        for (release, name, device), text in sorted(self.modules.items(), key=lambda item: int(item[0][2])):
+            if last.get((release, name)) != (now := plain(text)):
+                found[self.entry(release, name, device)] = text
+                last[release, name] = now
+        return found
 
     def files(self):
         """Every file that belongs under ptx/, with its text."""
@@ -567,10 +581,10 @@ def bounds_of(ptx):
 #     index, for each group: u32 packed length, u32 modules; for each of them: u16 length of name, u32 length, name
 #
 # A group has the modules of one kernel for floats, or for integers, by all compilers, as one Zstandard frame: they have much in common, and
-# a program unpacks the group of what it asks for.
+# a program unpacks the group of what it asks for. The texts have relative numbers, of which crates/cuda/src/renumber.rs makes the others.
 ARCHIVE = "kernels.archive"
 MAGIC = b"WFka"
-VERSION = 2
+VERSION = 3
 FLOATS = {"f16", "bf16", "f32", "f64"}
 INTEGERS = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"}
 
@@ -591,13 +605,49 @@ def group_of(name):
     return module, ""
 
 
+# A register or a label, with its number or the difference that stands for it; or the end of a line.
+NUMBERED = re.compile(r"(%[a-z]+|\$L__BB\d+_)(-?\d+)|\n")
+
+
+def renumbered(text, is_relative):
+    """A text with other numbers of registers and labels: relative or absolute ones in place of what it has. A relative number is counted
+    from the first of the same name in the last line before that has one."""
+    base, first = {}, {}
+
+    def one(found):
+        name = found[1]
+        if name is None:
+            base.update(first)
+            first.clear()
+            return "\n"
+        number, start = int(found[2]), base.get(name, 0)
+        written = number + start if is_relative else number - start
+        first.setdefault(name, written if is_relative else number)
+        return f"{name}{written}"
+
+    return NUMBERED.sub(one, text)
+
+
+def relative(text):
+    """A text with relative numbers: code that differs in nothing but its registers is alike then, and packs to a half."""
+    found = renumbered(text, False)
+    if absolute(found) != text:
+        raise Failure("a module has names that cannot be told from relative numbers")
+    return found
+
+
+def absolute(text):
+    """The text of which that is the relative form."""
+    return renumbered(text, True)
+
+
 def packed(modules):
     groups = {}
     for name in sorted(modules):
         groups.setdefault(group_of(name), []).append(name)
     index, body = b"", b""
     for names in groups.values():
-        texts = [modules[name].encode() for name in names]
+        texts = [relative(modules[name]).encode() for name in names]
         data = zstandard().ZstdCompressor(level=19).compress(b"".join(texts))
         index += struct.pack("<II", len(data), len(names))
         for name, text in zip(names, texts):
@@ -626,7 +676,7 @@ def unpacked(archive):
         texts = zstandard().ZstdDecompressor().decompress(archive[at : at + size])
         at += size
         for name, length in group:
-            modules[name], texts = texts[:length].decode(), texts[length:]
+            modules[name], texts = absolute(texts[:length].decode()), texts[length:]
     return modules
 
 

@@ -112,8 +112,8 @@ def kernels(archive):
     """The modules of an archive, by its index (crates/cuda/src/archive.rs), and its bytes."""
     data = archive.read_bytes()
     magic, version, groups = struct.unpack_from("<4sII", data)
-    if (magic, version) != (b"WFka", 2):
-        sys.exit(f"error: {archive} is no archive of version 2\nhint: crates/cuda/src/archive.rs has the format; bring tools/weight.py up to date")
+    if (magic, version) != (b"WFka", 3):
+        sys.exit(f"error: {archive} is no archive of version 3\nhint: crates/cuda/src/archive.rs has the format; bring tools/weight.py up to date")
     at, modules = 12, 0
     for _ in range(groups):
         _, count = struct.unpack_from("<II", data, at)

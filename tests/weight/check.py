@@ -50,7 +50,7 @@ def limits_of_the_repository_name_what_is_measured(folder):
 def archives_are_read(folder):
     path = folder / "some.archive"
     groups = [[b"sum_f32.75", b"sum_f32.90"], [b"max_i8.90"]]
-    data = struct.pack("<4sII", b"WFka", 2, len(groups))
+    data = struct.pack("<4sII", b"WFka", 3, len(groups))
     for names in groups:
         data += struct.pack("<II", 5, len(names))
         data += b"".join(struct.pack("<HI", len(name), 7) + name for name in names)
@@ -60,7 +60,7 @@ def archives_are_read(folder):
     try:
         list(weight.kernels(path))
     except SystemExit as error:
-        assert "no archive of version 2" in str(error)
+        assert "no archive of version 3" in str(error)
     else:
         raise AssertionError("another version is taken for this one")
 

@@ -8,13 +8,15 @@
 //! ```
 //!
 //! Numbers are little-endian. A name ends in the compute capability that the module is
-//! for: `sum_f32.90`. A group is a Zstandard frame of similar texts, concatenated. A
-//! program needs few modules, and unpacking all of them would take long.
+//! for: `sum_f32.90`. A group is a Zstandard frame of similar texts, concatenated, with [relative
+//! numbers](crate::renumber) of registers. A program needs few modules, and unpacking all of them would
+//! take long. What would be the same for a newer device is there once, for the older one.
 
+use crate::renumber::absolute;
 use ruzstd::decoding::StreamingDecoder;
 use std::io::{self, Read};
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Packed modules.
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +110,7 @@ impl Entry {
         let skipped = io::copy(&mut Read::by_ref(&mut texts).take(before), &mut io::sink()).ok()?;
         let mut text = String::new();
         texts.take(self.len as u64).read_to_string(&mut text).ok()?;
-        (skipped == before && text.len() == self.len).then_some(text)
+        if skipped != before || text.len() != self.len { None } else { absolute(&text) }
     }
 }
 
@@ -146,6 +148,7 @@ fn module_in(modules: &mut &'static [u8]) -> Option<(&'static str, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::renumber::absolute;
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     /// An archive of two groups, of which the first has one module.
@@ -175,7 +178,7 @@ mod tests {
     #[test]
     fn devices_get_the_newest_module_they_can_run() {
         let archive =
-            packed(2, &[("a.75", "old"), ("a.100", "new"), ("a.90", "mid"), ("b.80", "")]);
+            packed(3, &[("a.75", "old"), ("a.100", "new"), ("a.90", "mid"), ("b.80", "")]);
         let found = |capability| archive.module("a", capability);
         assert_eq!(found((7, 0)), None);
         assert_eq!(found((8, 9)).as_deref(), Some("old"));
@@ -190,8 +193,8 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_not_there() {
-        let whole = packed(2, &[("a.75", "some text"), ("c.75", "between"), ("b.75", "more text")]);
-        assert_eq!(packed(1, &[("a.75", "some text")]).size().0, 0);
+        let whole = packed(3, &[("a.75", "some text"), ("c.75", "between"), ("b.75", "more text")]);
+        assert_eq!(packed(2, &[("a.75", "some text")]).size().0, 0);
         for end in 0..whole.0.len() {
             let cut = Archive::new(&whole.0[..end]);
             assert_eq!(cut.module("b", (9, 0)), None, "cut to {end} bytes");

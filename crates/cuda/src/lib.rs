@@ -28,6 +28,7 @@ pub mod driver;
 pub mod engine;
 mod error;
 mod pinned;
+mod renumber;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(feature = "cudarc")]

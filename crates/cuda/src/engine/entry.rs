@@ -48,7 +48,9 @@ mod tests {
             all.flatten().collect::<HashSet<String>>().into_iter().collect();
         names.sort_unstable();
         assert_eq!(names, archive::names());
-        assert_eq!(2 * names.len(), archive::size().0, "two devices");
+        // Some of them have a second one, for newer devices.
+        let modules = archive::size().0;
+        assert!((names.len() + 1..2 * names.len()).contains(&modules), "{modules} modules");
     }
 
     #[test]

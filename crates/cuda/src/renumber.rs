@@ -1,0 +1,98 @@
+//! Registers and labels of PTX by relative numbers, as archives of kernels have them.
+//!
+//! A compiler numbers registers in the order of their use, so that two copies of the same code differ in
+//! nearly every line. Archives count from the number of the same name in the last line before that has one
+//! (from the first one of that line): copies are equal then, and pack to half as much.
+//! `tools/kernels.py` writes this form.
+
+/// Names of registers and labels, what their numbers are counted from, and the number that comes
+/// first in this line.
+#[derive(Default)]
+struct Names<'a>(Vec<(&'a str, i64, Option<i64>)>);
+
+impl<'a> Names<'a> {
+    /// The number that a relative one stands for; `None` if there is no such number.
+    fn absolute(&mut self, name: &'a str, relative: i64) -> Option<i64> {
+        let known = self.0.iter().position(|known| known.0 == name);
+        let at = known.unwrap_or_else(|| {
+            self.0.push((name, 0, None));
+            self.0.len() - 1
+        });
+        let (_, base, first) = &mut self.0[at];
+        let number = base.checked_add(relative)?;
+        first.get_or_insert(number);
+        Some(number)
+    }
+
+    fn end_line(&mut self) {
+        for (_, base, first) in &mut self.0 {
+            *base = first.take().unwrap_or(*base);
+        }
+    }
+}
+
+/// The text whose registers and labels have these relative numbers; `None` if it is damaged.
+pub(crate) fn absolute(relative: &str) -> Option<String> {
+    let mut text = String::with_capacity(relative.len() + relative.len() / 8);
+    let mut names = Names::default();
+    for line in relative.split_inclusive('\n') {
+        let mut rest = line;
+        while let Some(start) = rest.find(['%', '$']) {
+            let end = start + name_len(&rest[start..]);
+            let (before, after) = rest.split_at(end);
+            text.push_str(before);
+            rest = after;
+            let number = number_len(rest);
+            if end > start + 1 && number > 0 {
+                let found = names.absolute(&before[start..], rest[..number].parse().ok()?)?;
+                text.push_str(&found.to_string());
+                rest = &rest[number..];
+            }
+        }
+        text.push_str(rest);
+        names.end_line();
+    }
+    Some(text)
+}
+
+/// The length of a register's name, `%` and letters, or of a label's, `$L__BB`, digits and `_`,
+/// without its number; 1 if there is none.
+fn name_len(text: &str) -> usize {
+    let run = |text: &str, is: fn(&u8) -> bool| text.bytes().take_while(is).count();
+    if let Some(label) = text.strip_prefix("$L__BB") {
+        let digits = run(label, u8::is_ascii_digit);
+        let is_label = digits > 0 && label[digits..].starts_with('_');
+        return if is_label { "$L__BB".len() + digits + 1 } else { 1 };
+    }
+    if text.starts_with('%') { 1 + run(&text[1..], u8::is_ascii_lowercase) } else { 1 }
+}
+
+/// The length of a number with its sign; 0 if there is none.
+fn number_len(text: &str) -> usize {
+    let sign = usize::from(text.starts_with('-'));
+    let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 { 0 } else { sign + digits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::absolute;
+
+    #[test]
+    fn numbers_are_counted_from_the_line_before() {
+        // As `tools/kernels.py` writes it.
+        let relative = "add.s32 \t%r7, %r5, %rd0;\n@%p1 bra \t$L__BB0_3;\n\
+                        mov.u32 \t%r1, %tid.x, %r-2;\n$L__BB0_-1: [%rd0+-8] %r$5 $L__BBx %clock64\n";
+        let text = "add.s32 \t%r7, %r5, %rd0;\n@%p1 bra \t$L__BB0_3;\n\
+                    mov.u32 \t%r8, %tid.x, %r5;\n$L__BB0_2: [%rd0+-8] %r$5 $L__BBx %clock64\n";
+        assert_eq!(absolute(relative).as_deref(), Some(text));
+        assert_eq!(absolute("%r1, %é$").as_deref(), Some("%r1, %é$"));
+        assert_eq!(absolute(""), Some(String::new()));
+    }
+
+    #[test]
+    fn numbers_beyond_64_bits_are_damage() {
+        assert_eq!(absolute("%r9223372036854775807\n%r1"), None);
+        assert_eq!(absolute("%r92233720368547758070"), None);
+    }
+}
