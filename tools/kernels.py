@@ -528,23 +528,29 @@ class Catalogue:
         texts = {}
         for (_, name, device), text in modules.items():
             texts.setdefault(name, []).append(text)
+        named = {}
+        for what, elements in self.elements.items():
+            also = elements.get("also", {})
+            named[what] = [dtype if dtype in elements["types"].split() else also.get(dtype, "") for dtype in TYPES]
+            yield f"/// {what[0].upper()}{what[1:]}."
+            head, names = f"const {constant(what)}: Elements =", ", ".join(f'"{name}"' for name in named[what])
+            # Where rustfmt breaks the line.
+            yield f"{head}{' ' if len(head) + len(names) <= 96 else chr(10) + 4 * ' '}[{names}];"
+            yield ""
         for name, kernel in self.kernels.items():
-            elements = self.elements[kernel["elements"]]
+            launches = []
+            for element in named[kernel["elements"]]:
+                bounds = {bounds_of(text) for text in texts[f"{name}_{element}"]} if element else {(0, 0)}
+                if len(bounds) != 1:
+                    raise Failure(f"{name}_{element}: other launch bounds for other devices: {bounds}")
+                launches += bounds
+            threads, blocks = (", ".join(map(str, numbers)) for numbers in zip(*launches))
             yield f"/// {self.walks[kernel['walk']]['about']}: {kernel['about']}."
             yield f"pub(super) const {name.upper()}: Entry = Entry {{"
             yield f'    stem: "{name}",'
-            yield "    modules: ["
-            for dtype in TYPES:
-                element = dtype if dtype in elements["types"].split() else elements.get("also", {}).get(dtype)
-                if element is None:
-                    yield "        None,"
-                    continue
-                bounds = {bounds_of(text) for text in texts[f"{name}_{element}"]}
-                if len(bounds) != 1:
-                    raise Failure(f"{name}_{element}: other launch bounds for other devices: {bounds}")
-                threads, blocks = bounds.pop()
-                yield f'        Some(Module {{ element: "{element}", threads: {threads}, blocks: {blocks} }}),'
-            yield "    ],"
+            yield f"    elements: {constant(kernel['elements'])},"
+            yield f"    threads: [{threads}],"
+            yield f"    blocks: [{blocks}],"
             yield "};"
             yield ""
         yield "/// All of them."
@@ -562,8 +568,13 @@ RUST_HEAD = """\
 //! `tools/kernels.py` writes this file, of `kernels/catalogue.json`, the headers there and
 //! what the compiler printed.
 
-use super::entry::{Entry, Module};
+use super::entry::{Elements, Entry};
 """
+
+
+def constant(text):
+    """The name of a constant in Rust."""
+    return re.sub(r"\W+", "_", text).upper()
 
 
 def bounds_of(ptx):

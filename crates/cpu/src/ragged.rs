@@ -40,6 +40,11 @@ impl<'a> Ragged<'a, ()> {
         Ragged { origin, len, spans, elements: PhantomData }
     }
 
+    /// The address of the slice.
+    pub(crate) fn origin(&self) -> *const () {
+        self.origin
+    }
+
     /// Where a row lies.
     pub(crate) fn span(&self, row: usize) -> Span {
         self.spans[row]

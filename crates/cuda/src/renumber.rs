@@ -64,7 +64,7 @@ fn name_len(text: &str) -> usize {
         let is_label = digits > 0 && label[digits..].starts_with('_');
         return if is_label { "$L__BB".len() + digits + 1 } else { 1 };
     }
-    if text.starts_with('%') { 1 + run(&text[1..], u8::is_ascii_lowercase) } else { 1 }
+    text.strip_prefix('%').map_or(1, |name| 1 + run(name, u8::is_ascii_lowercase))
 }
 
 /// The length of a number with its sign; 0 if there is none.

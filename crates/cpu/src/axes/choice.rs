@@ -156,6 +156,7 @@ impl<U: Use> Choice<'_, U> {
             Op::LogSumExp => match dtype.known() {
                 Known::F32 => self.log_sums::<f32>(),
                 Known::F64 => self.log_sums::<f64>(),
+                Known::F16 | Known::BF16 => Some(self.widened(self.log_sums::<f32>()?)),
                 _ => None,
             },
             Op::Prod if nans => match dtype.known() {
@@ -171,8 +172,7 @@ impl<U: Use> Choice<'_, U> {
                 })),
             },
             _ => match dtype.known() {
-                Known::F16 => self.floats::<f16>(),
-                Known::BF16 => self.floats::<bf16>(),
+                Known::F16 | Known::BF16 => Some(self.widened(self.floats::<f32>()?)),
                 Known::F32 => self.floats::<f32>(),
                 Known::F64 => self.doubles(),
                 Known::Bool => self
@@ -193,12 +193,18 @@ impl<U: Use> Choice<'_, U> {
         !self.dtype.is_float() || self.rules.nan == NanPolicy::Propagate
     }
 
+    /// The same of shorter floats, which are brought to f32.
+    fn widened(&self, chosen: Chosen<U>) -> Chosen<U> {
+        let widened = |fold| self.of.widened(self.isa, [self.dtype, DType::F32], fold);
+        Chosen { stages: chosen.stages.into_iter().map(widened).collect(), ..chosen }
+    }
+
     /// By a quick measure, and by another where that is not enough.
     fn floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
         let mut chosen = self.rounded_floats::<T>()?;
         // Short rows of segments have lanes of their own.
         let least = if U::TURNED { 2 } else { few::MOST + 1 };
-        if T::DTYPE != DType::F32 || !(least..=OFTEN_HALF_WAY).contains(&self.usual) {
+        if self.dtype != DType::F32 || !(least..=OFTEN_HALF_WAY).contains(&self.usual) {
             return Some(chosen);
         }
         let (isa, nans) = (self.isa, self.nans());
@@ -271,7 +277,7 @@ impl<U: Use> Choice<'_, U> {
         asked: Asked,
         measure: M,
     ) -> Option<Floats<O, M, P>> {
-        fpenv::is_usual().then(|| Floats::new(self.isa, asked, self.nans(), measure))
+        fpenv::is_usual().then(|| Floats::new(self.isa, asked, self.dtype, self.nans(), measure))
     }
 
     fn log_sums<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {

@@ -52,7 +52,7 @@ impl<W: Word, const NANS: bool> Lanes for Counted<W, NANS> {
             return;
         }
         let sums = |i: usize| [Interval::of_i64(i64::from(words.a[i])); 2];
-        request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
+        request.finish_each(self.asked, to, sums);
     }
 }
 

@@ -249,7 +249,7 @@ impl Binary {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finish::Scratch;
+    use super::super::finish::Intervals;
     use super::*;
     use crate::isa::Isa;
     use crate::simd::dispatch;
@@ -329,11 +329,12 @@ mod tests {
                 [s, (unit() - 0.5) * s * f64::EPSILON, origin]
             });
             for isa in Isa::available() {
-                let mut scratch = Scratch::default();
-                let pair = scratch.pair();
+                let pair = &mut Pair { first: Intervals::NONE, second: Intervals::NONE };
                 let exact = |high, low| Interval { high, low, off: 0.0 };
-                pair.first.fill(TOGETHER, |i| exact(sums[i][0], sums[i][1]));
-                pair.second.fill(TOGETHER, |i| exact(sums[i][2], 0.0));
+                for (i, [s, e, origin]) in sums.into_iter().enumerate() {
+                    pair.first.set(i, exact(s, e));
+                    pair.second.set(i, exact(origin, 0.0));
+                }
                 dispatch(isa, Logarithms { pair: &mut *pair, is_long: true });
                 for (j, [s, e, origin]) in sums.into_iter().enumerate() {
                     let sum = Double::new(s).plus(Double::new(e));

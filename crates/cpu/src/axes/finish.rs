@@ -4,6 +4,9 @@ use super::lengths::Lengths;
 use super::round::{Ends, Interval, Narrow};
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
+use core::ops::Range;
+use warpfold_core::DType;
+use warpfold_core::element::{bf16, f16};
 
 /// What sums are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,14 +53,6 @@ impl Intervals {
     pub(super) const NONE: Intervals =
         Intervals { high: [0.0; TOGETHER], low: [0.0; TOGETHER], off: [0.0; TOGETHER] };
 
-    /// Writes the first `count` of them.
-    #[inline(always)]
-    pub(super) fn fill(&mut self, count: usize, one: impl Fn(usize) -> Interval) {
-        for i in 0..count.min(TOGETHER) {
-            self.set(i, one(i));
-        }
-    }
-
     /// Writes one of them.
     #[inline(always)]
     pub(super) fn set(&mut self, i: usize, interval: Interval) {
@@ -79,14 +74,25 @@ pub(super) struct Pair {
     pub(super) second: Intervals,
 }
 
-/// A pair that is kept from call to call, as it is too large to be made anew for a few outputs; made
-/// when it is needed.
+/// What is kept from call to call, as it is too large to be made anew for a few outputs; made when it
+/// is needed.
 #[derive(Default)]
-pub(super) struct Scratch(Option<Box<Pair>>);
+pub(super) struct Scratch(Option<Box<Sums>>);
+
+struct Sums {
+    pair: Pair,
+    /// What is made of them.
+    numbers: Intervals,
+    lens: [f64; TOGETHER],
+}
 
 impl Scratch {
-    pub(super) fn pair(&mut self) -> &mut Pair {
-        const NONE: Pair = Pair { first: Intervals::NONE, second: Intervals::NONE };
+    fn sums(&mut self) -> &mut Sums {
+        const NONE: Sums = Sums {
+            pair: Pair { first: Intervals::NONE, second: Intervals::NONE },
+            numbers: Intervals::NONE,
+            lens: [0.0; TOGETHER],
+        };
         self.0.get_or_insert_with(|| Box::new(NONE))
     }
 }
@@ -102,68 +108,145 @@ pub(super) struct Request<'a> {
     pub(super) missing: &'a mut Vec<usize>,
 }
 
-impl Request<'_> {
-    /// Answers outputs by what their sums are.
-    pub(super) fn finish(
-        self,
-        asked: Asked,
-        to: &mut [f64],
-        sums: impl Fn(usize) -> [Interval; 2],
-    ) {
-        let Request { isa, mut place, lengths, scratch, missing } = self;
-        let pair = scratch.pair();
-        let mut first = 0;
-        let mut lens = [0.0; TOGETHER];
-        for to in to.chunks_mut(TOGETHER) {
-            let count = to.len();
-            pair.first.fill(count, |i| sums(first + i)[0]);
-            if asked.second() {
-                pair.second.fill(count, |i| sums(first + i)[1]);
-            }
-            lengths.fill(place, &mut lens[..count]);
-            let (lens, pair) = (&lens, &*pair);
-            dispatch_accumulators(
-                isa,
-                Finish { asked, lens, pair, least: None, exponent: 0, to, place, missing },
-            );
-            first += count;
-            place += count;
-        }
-    }
-}
-
-/// Answers outputs, at most [`TOGETHER`].
-pub(super) struct Finish<'a, T> {
+/// What is asked of sums.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
     pub(super) asked: Asked,
-    /// How many elements each output has.
-    pub(super) lens: &'a [f64; TOGETHER],
-    /// The sums that are asked for: see [`Asked::first`] and [`Asked::second`].
-    pub(super) pair: &'a Pair,
+    /// The type of the answers.
+    pub(super) dtype: DType,
     /// What the second sum is certainly above, if the first or the second is to be of use.
     pub(super) least: Option<f64>,
     /// The elements were multiplied by this power of two.
     pub(super) exponent: i32,
-    pub(super) to: &'a mut [T],
-    /// The place of the first of them.
-    pub(super) place: usize,
-    /// The places of those that are not certain.
-    pub(super) missing: &'a mut Vec<usize>,
 }
 
-impl<T: Narrow> Kernel for Finish<'_, T> {
+/// Writes the sums of outputs, which are counted from the first of a request, and is told how many
+/// elements each has.
+pub(super) type SumsOf<'a> = dyn FnMut(Range<usize>, &[f64; TOGETHER], &mut Pair) + 'a;
+
+impl Request<'_> {
+    /// Answers as many outputs as `to` has room for, by what their sums are.
+    pub(super) fn finish(self, wanted: Wanted, to: &mut [u8], sums: &mut SumsOf<'_>) {
+        let Request { isa, place, lengths, scratch, missing } = self;
+        let Sums { pair, numbers, lens } = scratch.sums();
+        let Wanted { asked, dtype, least, exponent } = wanted;
+        let size = dtype.size();
+        let mut first = 0;
+        for to in to.chunks_mut(TOGETHER * size) {
+            let count = to.len() / size;
+            lengths.fill(place + first, &mut lens[..count]);
+            sums(first..first + count, lens, pair);
+            let found = match asked {
+                // The first sums are answers: see `exponentials::Logarithms`.
+                Asked::Sum | Asked::LogSum if least.is_none() => &pair.first,
+                Asked::Second if least.is_none() && exponent == 0 => &pair.second,
+                _ => {
+                    let (lens, pair, numbers) = (&*lens, &*pair, &mut *numbers);
+                    let finish = Finish { asked, lens, pair, least, exponent, count, numbers };
+                    dispatch_accumulators(isa, finish);
+                    &*numbers
+                }
+            };
+            let mut answers = Answers { isa, found, place: place + first, missing: &mut *missing };
+            match dtype {
+                DType::F16 => answers.round::<f16>(to),
+                DType::BF16 => answers.round::<bf16>(to),
+                DType::F32 => answers.round::<f32>(to),
+                _ => answers.round::<f64>(to),
+            }
+            first += count;
+        }
+    }
+
+    /// The same of outputs whose two sums are told one by one, with answers in f64.
+    pub(super) fn finish_each(
+        self,
+        asked: Asked,
+        to: &mut [u64],
+        sums: impl Fn(usize) -> [Interval; 2],
+    ) {
+        let wanted = Wanted { asked, dtype: DType::F64, least: None, exponent: 0 };
+        self.finish(wanted, bytemuck::cast_slice_mut(to), &mut |outputs, _, pair| {
+            for (i, output) in outputs.enumerate() {
+                let [first, second] = sums(output);
+                pair.first.set(i, first);
+                if asked.second() {
+                    pair.second.set(i, second);
+                }
+            }
+        });
+    }
+}
+
+/// Numbers that become answers.
+struct Answers<'a> {
+    isa: Isa,
+    found: &'a Intervals,
+    /// The place of the first of them.
+    place: usize,
+    missing: &'a mut Vec<usize>,
+}
+
+impl Answers<'_> {
+    /// Rounds them to elements of this type, and says which ones are not certain.
+    fn round<T: Narrow>(&mut self, to: &mut [u8]) {
+        let to: &mut [T] = bytemuck::cast_slice_mut(to);
+        let mut doubts = [0; TOGETHER];
+        let Intervals { high, low, off } = self.found;
+        let doubts = &mut doubts[..to.len()];
+        dispatch_accumulators(
+            self.isa,
+            Rounded(Ends { high, low, off, to: &mut *to, doubts: &mut *doubts }),
+        );
+        for (i, (to, &doubt)) in to.iter_mut().zip(&*doubts).enumerate() {
+            if doubt != 0 {
+                let (found, sure) = self.found.get(i).nearest::<T>();
+                *to = found;
+                if !sure {
+                    self.missing.push(self.place + i);
+                }
+            }
+        }
+    }
+}
+
+/// Rounds numbers.
+struct Rounded<'a, T>(Ends<'a, T>);
+
+impl<T: Narrow> Kernel for Rounded<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        T::round_all(self.0);
+    }
+}
+
+/// Makes numbers of the sums of outputs, at most [`TOGETHER`].
+struct Finish<'a> {
+    asked: Asked,
+    /// How many elements each output has.
+    lens: &'a [f64; TOGETHER],
+    /// The sums that are asked for: see [`Asked::first`] and [`Asked::second`].
+    pair: &'a Pair,
+    least: Option<f64>,
+    exponent: i32,
+    count: usize,
+    numbers: &'a mut Intervals,
+}
+
+impl Kernel for Finish<'_> {
     type Out = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         match self.asked {
-            Asked::Sum => self.find::<SUM>(0),
+            Asked::Sum | Asked::LogSum => self.find::<SUM>(0),
             Asked::Second => self.find::<SECOND>(0),
             Asked::Mean => self.find::<MEAN>(0),
             Asked::Root => self.find::<ROOT>(0),
             Asked::Variance { ddof, root: false } => self.find::<VARIANCE>(ddof),
             Asked::Variance { ddof, root: true } => self.find::<DEVIATION>(ddof),
-            // The first sums are answers: see `exponentials::Logarithms`.
-            Asked::LogSum => self.find::<SUM>(0),
         }
     }
 }
@@ -177,7 +260,7 @@ const ROOT: u8 = 3;
 const VARIANCE: u8 = 4;
 const DEVIATION: u8 = 5;
 
-impl<T: Narrow> Finish<'_, T> {
+impl Finish<'_> {
     /// The number that is made of the sums of output `i`, and whether that could be had; without a
     /// branch, so that outputs are answered by vectors.
     #[inline(always)]
@@ -215,42 +298,21 @@ impl<T: Narrow> Finish<'_, T> {
         (number, is_special | (known & there))
     }
 
-    /// Rounds these numbers.
+    /// Makes these numbers.
     #[inline(always)]
     fn find<const ASKED: u8>(self, ddof: u64) {
-        let count = self.to.len().min(TOGETHER);
-        let mut numbers = Intervals::NONE;
-        let sums = match ASKED {
-            SUM if self.least.is_none() => &self.pair.first,
-            SECOND if self.least.is_none() && self.exponent == 0 => &self.pair.second,
-            _ => {
-                for i in 0..count {
-                    let (number, there) = self.number::<ASKED>(i, ddof);
-                    numbers.set(i, number.only_if(there));
-                }
-                if self.exponent != 0 {
-                    let times = if matches!(ASKED, ROOT | DEVIATION) { 1 } else { 2 };
-                    for i in 0..count {
-                        let number = numbers.get(i);
-                        if !number.is_special() {
-                            let (number, whole) = number.times_power(-times * self.exponent);
-                            numbers.set(i, number.only_if(whole));
-                        }
-                    }
-                }
-                &numbers
-            }
-        };
-        let mut doubts = [0; TOGETHER];
-        let Intervals { high, low, off } = sums;
-        let (to, doubts) = (&mut self.to[..count], &mut doubts[..count]);
-        T::round_all(Ends { high, low, off, to: &mut *to, doubts: &mut *doubts });
-        for (i, (to, &doubt)) in to.iter_mut().zip(&*doubts).enumerate() {
-            if doubt != 0 {
-                let (found, sure) = sums.get(i).nearest::<T>();
-                *to = found;
-                if !sure {
-                    self.missing.push(self.place + i);
+        let count = self.count.min(TOGETHER);
+        for i in 0..count {
+            let (number, there) = self.number::<ASKED>(i, ddof);
+            self.numbers.set(i, number.only_if(there));
+        }
+        if self.exponent != 0 {
+            let times = if matches!(ASKED, ROOT | DEVIATION) { 1 } else { 2 };
+            for i in 0..count {
+                let number = self.numbers.get(i);
+                if !number.is_special() {
+                    let (number, whole) = number.times_power(-times * self.exponent);
+                    self.numbers.set(i, number.only_if(whole));
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::few::{
     self, DIFFERENCE, DIFFERENCES, ELEMENT, Few, FewSums, Halves, MAGNITUDE, Means, PRODUCT, Rough,
     Scaled, Single, Variances, Zeros,
 };
-use super::finish::{Asked, Finish, Intervals, Pair, Scratch, TOGETHER};
+use super::finish::{Asked, Intervals, Pair, Request, Scratch, TOGETHER, Wanted};
 use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::measures::{Frame, LEAST_SQUARES, LOST, Measure, SUM};
@@ -22,6 +22,7 @@ use crate::rows::Rows;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use core::alloc::Layout;
+use core::hint::black_box;
 use core::marker::PhantomData;
 use core::ops::Range;
 use warpfold_core::{DType, Element, prefetch};
@@ -108,6 +109,8 @@ unsafe fn masked<S: Simd, M: Measure<P>, const P: usize>(
 pub(super) struct Floats<O, M, const P: usize> {
     isa: Isa,
     asked: Asked,
+    /// The type of the answers: that of the elements, or one that elements were widened from.
+    dtype: DType,
     /// Whether NaNs are answers.
     nans: bool,
     /// What elements are multiplied by, as a power of two, of measures with a frame.
@@ -123,8 +126,8 @@ impl<O, M, const P: usize> Clone for Floats<O, M, P> {
 impl<O, M, const P: usize> Copy for Floats<O, M, P> {}
 
 impl<O, M, const P: usize> Floats<O, M, P> {
-    pub(super) fn new(isa: Isa, asked: Asked, nans: bool, _measure: M) -> Self {
-        Floats { isa, asked, nans, exponent: 0, measure: PhantomData }
+    pub(super) fn new(isa: Isa, asked: Asked, dtype: DType, nans: bool, _measure: M) -> Self {
+        Floats { isa, asked, dtype, nans, exponent: 0, measure: PhantomData }
     }
 
     /// The same with elements that are multiplied by a power of two.
@@ -148,7 +151,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
             return false;
         }
         let exact = if short { elements <= few::MOST } else { elements <= few::MOST_F64 };
-        O::Item::AT_ONCE && exact && (short || !M::PRODUCTS || elements == 1)
+        exact && (short || !M::PRODUCTS || elements == 1)
     }
 
     fn has_neutral(&self) -> bool {
@@ -260,39 +263,33 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         to: &mut [u8],
         missing: &mut Vec<usize>,
     ) {
-        let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
-        let Floats { isa, asked, nans, exponent, .. } = self.fold;
+        let Floats { isa, asked, nans, exponent, dtype, .. } = self.fold;
         // Of two elements there is one error, which is the sum of errors.
         let one_error = if P == SUM && !M::PRODUCTS { 2.0 } else { 0.0 };
-        let dtype = <O::Item as Element>::DTYPE;
-        let short = dtype == DType::F16 && !M::PRODUCTS;
-        let exact = if short { EXACT_F16 } else { one_error };
-        let mut lens = [0.0; TOGETHER];
+        let exact = if dtype == DType::F16 && !M::PRODUCTS { EXACT_F16 } else { one_error };
+        let is_long = <O::Item as Element>::DTYPE == DType::F64;
         // Where a product underflowed its error is lost.
-        let losing = M::PRODUCTS && dtype == DType::F64;
+        let losing = M::PRODUCTS && is_long;
         let least = (losing && !O::PAIRED && asked.second()).then_some(LEAST_SQUARES);
         let lost = if losing && O::PAIRED || exponent != 0 { LOST } else { 0.0 };
-        for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
-            let parts = some_of(&mut self.parts, place..place + to.len()).map(|part| &*part);
-            let Pair { first, second } = self.scratch.pair();
-            let first = asked.first().then_some(first);
-            let second = asked.second().then_some(second);
+        let FloatCells { parts, scratch, .. } = self;
+        let wanted = Wanted { asked, dtype, least, exponent };
+        let request = Request { isa, place, lengths, scratch, missing };
+        request.finish(wanted, to, &mut |outputs, lens, pair| {
+            let outputs = place + outputs.start..place + outputs.end;
+            let parts = some_of(parts, outputs).map(|part| &*part);
+            let Pair { first, second } = pair;
+            let (first, second) =
+                (asked.first().then_some(first), asked.second().then_some(second));
             let measure = PhantomData;
-            lengths.fill(place, &mut lens[..to.len()]);
-            let lens = &lens;
             dispatch_accumulators(
                 isa,
                 Bounds::<O, M, P> { parts, lens, exact, lost, nans, first, second, measure },
             );
-            let pair = self.scratch.pair();
             if asked == Asked::LogSum {
-                let is_long = dtype == DType::F64;
-                dispatch_accumulators(isa, Logarithms { pair: &mut *pair, is_long });
+                dispatch_accumulators(isa, Logarithms { pair, is_long });
             }
-            let pair = &*pair;
-            let finish = Finish { asked, lens, pair, least, exponent, place, to, missing };
-            dispatch_accumulators(isa, finish);
-        }
+        });
     }
 }
 
@@ -357,8 +354,6 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         let found = match one {
             Some(false) => dispatch_accumulators(isa, Single::<_, false> { rows, to: out }),
             Some(true) => dispatch_accumulators(isa, Single::<_, true> { rows, to: out }),
-            // Of floats that f64 is rounded to in steps nothing is certain.
-            None if const { !O::Item::AT_ONCE } => false,
             None if asked == Asked::LogSum => false,
             None if const { O::PAIRED } => few_dots(isa, asked, &rows, out),
             None if const { M::PRODUCTS } => few_products(isa, asked, &rows, out),
@@ -588,32 +583,29 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Columns<'_, O, M, P>
         // SAFETY: groups are columns of the table and lie within the parts; narrower
         // tables and their parts are copied to where there is room.
         unsafe {
-            let one = S::splat(core::hint::black_box(1.0));
+            let one = S::splat(black_box(1.0));
             if columns < group {
                 return self.narrow::<S>(one);
             }
             let mut column = 0;
-            while column + group <= columns {
-                let mut acc = self.parts::<S>(column);
-                self.group::<S>(&mut acc, column, one);
+            while column < columns {
+                // Of the last whole group some columns may be done already.
+                let from = column.min(columns - group);
+                let mut acc = self.parts::<S>(from);
+                self.group::<S>(&mut acc, from, one);
                 for p in 0..P {
-                    let to = &mut self.parts[p][column..column + group];
-                    S::store(acc[0][p], to.as_mut_ptr());
-                    S::store(acc[1][p], to[S::LANES..].as_mut_ptr());
+                    if from == column {
+                        let to = &mut self.parts[p][column..column + group];
+                        S::store(acc[0][p], to.as_mut_ptr());
+                        S::store(acc[1][p], to[S::LANES..].as_mut_ptr());
+                    } else {
+                        let mut lanes = [0.0; 2 * MOST_LANES];
+                        S::store(acc[0][p], lanes.as_mut_ptr());
+                        S::store(acc[1][p], lanes[S::LANES..].as_mut_ptr());
+                        self.parts[p][column..].copy_from_slice(&lanes[column - from..group]);
+                    }
                 }
-                column += group;
-            }
-            if column < columns {
-                // The last whole group: some of its columns are done already.
-                let last = columns - group;
-                let mut acc = self.parts::<S>(last);
-                self.group::<S>(&mut acc, last, one);
-                for p in 0..P {
-                    let mut lanes = [0.0; 2 * MOST_LANES];
-                    S::store(acc[0][p], lanes.as_mut_ptr());
-                    S::store(acc[1][p], lanes[S::LANES..].as_mut_ptr());
-                    self.parts[p][column..].copy_from_slice(&lanes[column - last..group]);
-                }
+                column = from + group;
             }
         }
     }
@@ -682,7 +674,8 @@ impl<O: Operands, M: Measure<P>, const P: usize> Columns<'_, O, M, P> {
             }
             for row in 0..self.tables[0].rows() {
                 let [one_row, other] = self.tables;
-                let [a, b] = padded::<O, S>([one_row.row(row), other.row(row)]);
+                let padded = pad::<O>([one_row.row(row), other.row(row)]);
+                let [a, b] = O::load::<S>(padded[0].as_ptr(), padded[1].as_ptr());
                 M::step::<S>(&mut acc[0], a, one);
                 M::step::<S>(&mut acc[1], b, one);
             }
@@ -712,7 +705,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for RowByRow<'_, '_, O, 
         // SAFETY: whole groups are elements of a row or may be read behind it; the rest is
         // read from a padded copy, and zeros add nothing.
         unsafe {
-            let one = S::splat(core::hint::black_box(1.0));
+            let one = S::splat(black_box(1.0));
             let count = self.rows[0].count();
             let mut waiting = [[S::splat(0.0); MOST_LANES]; P];
             // As many rows as a vector has lanes: their sums are lanes of one.
@@ -749,17 +742,16 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for RowByRow<'_, '_, O, 
     }
 }
 
-/// The pairs of a few elements, with zeros behind them.
+/// A few elements, with zeros behind them: two of the widest vectors, and the second array's.
 #[inline(always)]
-unsafe fn padded<O: Operands, S: Simd>(items: [&[O::Item]; 2]) -> [[S::F; 2]; 2] {
+fn pad<O: Operands>(items: [&[O::Item]; 2]) -> [[O::Item; 2 * MOST_LANES]; 2] {
     let mut padded = [[<O::Item as bytemuck::Zeroable>::zeroed(); 2 * MOST_LANES]; 2];
     for (to, items) in padded.iter_mut().zip(items).take(if O::PAIRED { 2 } else { 1 }) {
         for (to, &x) in to.iter_mut().zip(items) {
             *to = x;
         }
     }
-    // SAFETY: the buffers hold two of the widest vectors; the caller has the instructions.
-    unsafe { O::load::<S>(padded[0].as_ptr(), padded[1].as_ptr()) }
+    padded
 }
 
 impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
@@ -834,11 +826,13 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
                 }
                 return;
             }
+            // How many there are is hidden from the compiler, here and below: loops that are unrolled
+            // are most of the code.
             let mut turned = [[acc[0]; MOST_LANES]; P];
-            for p in 0..P {
-                turned[p] = S::transpose(rows[p]);
+            for (turned, &rows) in turned.iter_mut().zip(black_box(&rows[..])) {
+                *turned = S::transpose(rows);
             }
-            for lane in 0..S::LANES {
+            for lane in 0..black_box(S::LANES).min(MOST_LANES) {
                 let mut others = *acc;
                 for p in 0..P {
                     others[p] = turned[p][lane];
@@ -894,13 +888,13 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
                     (rows[0][0][lane], rows[0][1][lane]) = (a[0], a[1]);
                     (rows[1][0][lane], rows[1][1][lane]) = (b[0], b[1]);
                 }
-                for (half, [rows, others]) in rows.into_iter().enumerate() {
+                for (half, &[rows, others]) in black_box(&rows[..]).iter().enumerate() {
                     if at + half * S::LANES >= most {
                         break;
                     }
                     let columns = S::transpose(rows);
                     let others = if O::PAIRED { S::transpose(others) } else { columns };
-                    for lane in 0..S::LANES {
+                    for lane in 0..black_box(S::LANES).min(MOST_LANES) {
                         M::step::<S>(acc, [columns[lane], others[lane]], one);
                     }
                 }
@@ -935,21 +929,20 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
                 M::step::<S>(&mut acc[1], b, one);
             }
             let rest = row.len() - whole;
-            if rest != 0 && (whole != 0 || rest + beyond >= group) {
+            if rest != 0 {
                 // A whole group of which some elements count.
-                let (from, mask) = if whole != 0 {
-                    (row.len() - group, 2 * MOST_LANES - (group - rest))
+                let padded;
+                let (p, q, mask) = if whole != 0 {
+                    let from = row.len() - group;
+                    (p.wrapping_add(from), q.wrapping_add(from), 2 * MOST_LANES - (group - rest))
+                } else if rest + beyond >= group {
+                    (p, q, 4 * MOST_LANES - rest)
                 } else {
-                    (0, 4 * MOST_LANES - rest)
+                    padded = pad::<O>([row, other]);
+                    (padded[0].as_ptr(), padded[1].as_ptr(), 4 * MOST_LANES - rest)
                 };
                 let mask = MASK.as_ptr().add(mask);
-                let [a, b] = O::load::<S>(p.wrapping_add(from), q.wrapping_add(from));
-                M::step::<S>(&mut acc[0], masked::<S, M, P>(a, mask, neutral), one);
-                let mask = mask.add(S::LANES);
-                M::step::<S>(&mut acc[1], masked::<S, M, P>(b, mask, neutral), one);
-            } else if rest != 0 {
-                let [a, b] = padded::<O, S>([&row[whole..], &other[whole..]]);
-                let mask = MASK.as_ptr().add(4 * MOST_LANES - rest);
+                let [a, b] = O::load::<S>(p, q);
                 M::step::<S>(&mut acc[0], masked::<S, M, P>(a, mask, neutral), one);
                 let mask = mask.add(S::LANES);
                 M::step::<S>(&mut acc[1], masked::<S, M, P>(b, mask, neutral), one);

@@ -5,11 +5,13 @@
 //! it is called by: a program without segments has no loops over their rows.
 
 use super::lengths::Lengths;
-use super::{extremes, finish};
+use super::{extremes, finish, widened};
+use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::table::Table;
 use core::alloc::Layout;
 use core::any::Any;
+use warpfold_core::DType;
 
 /// An operation on elements of one type.
 pub(crate) trait Fold: Sync {
@@ -176,6 +178,8 @@ pub(crate) trait Use: Copy {
     type Fold: ?Sized;
     /// A type as such an operation.
     fn fold(self, fold: impl Fold + RaggedFold + 'static) -> Box<Self::Fold>;
+    /// The operation on floats that are brought from one type to another before.
+    fn widened(self, isa: Isa, types: [DType; 2], fold: Box<Self::Fold>) -> Box<Self::Fold>;
 }
 
 /// The outputs of tables.
@@ -189,6 +193,10 @@ impl Use for OfTables {
     fn fold(self, fold: impl Fold + RaggedFold + 'static) -> Box<dyn Fold> {
         Box::new(fold)
     }
+
+    fn widened(self, isa: Isa, types: [DType; 2], fold: Box<dyn Fold>) -> Box<dyn Fold> {
+        widened::of_tables(isa, types, fold)
+    }
 }
 
 /// Segments.
@@ -201,5 +209,9 @@ impl Use for OfSegments {
 
     fn fold(self, fold: impl Fold + RaggedFold + 'static) -> Box<dyn RaggedFold> {
         Box::new(fold)
+    }
+
+    fn widened(self, isa: Isa, types: [DType; 2], fold: Box<Self::Fold>) -> Box<dyn RaggedFold> {
+        widened::of_segments(isa, types, fold)
     }
 }

@@ -66,7 +66,7 @@ impl<W: Word> Lanes for Totals<W> {
             return;
         }
         let sums = |i: usize| [Interval::of_i64(words.a[i] + all(i)); 2];
-        request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
+        request.finish_each(self.asked, to, sums);
     }
 }
 
@@ -154,7 +154,7 @@ impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
             let sum = if UNSIGNED { i128::from(sum.cast_unsigned()) } else { i128::from(sum) };
             [if overflowed(i) { Interval::UNKNOWN } else { Interval::of_integer(sum) }; 2]
         };
-        request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
+        request.finish_each(self.asked, to, sums);
     }
 }
 
@@ -225,7 +225,7 @@ impl<W: Word> Lanes for ShortPowers<W> {
             let [sum, squares] = [words.a[i], words.b[i].cast_signed()];
             [Interval::of_i64(sum), Interval::of_i64(squares)]
         };
-        request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
+        request.finish_each(self.asked, to, sums);
     }
 }
 
@@ -322,6 +322,6 @@ impl<T: Integer> Lanes for Powers<T> {
             };
             [Interval::of_i64(words.a[i]), squares]
         };
-        request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
+        request.finish_each(self.asked, to, sums);
     }
 }

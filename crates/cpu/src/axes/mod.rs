@@ -34,6 +34,7 @@ mod strips;
 mod tables;
 mod turned;
 mod walk;
+mod widened;
 mod words;
 
 pub(crate) use choice::{Choice, Chosen, LONG, most_alone, position};
@@ -46,12 +47,12 @@ use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::walks;
 use core::alloc::Layout;
-use fold::{OfTables, Part};
+use fold::{OfTables, Part, Use};
 use prepare::Preparation;
 use run::{Asked, Run, Stage};
 use walk::{Form, Walk};
 use warpfold_core::op::{Numbers, Rules};
-use warpfold_core::{DType, NanPolicy, Op, Result, Scalar, with_element};
+use warpfold_core::{DType, NanPolicy, Op, Result, Scalar};
 use warpfold_threads::Threads;
 
 /// A question of every output of a plan over one array, or over two for `dot`.
@@ -78,15 +79,15 @@ struct Column {
     stages: Vec<Stage>,
     /// Whether the reduced axes are walked in the order of their indices.
     indexed: bool,
-    /// Whether elements are brought to f64 before the accumulators see them.
-    widens: bool,
+    /// The type of the answers.
+    answer: DType,
 }
 
 impl Column {
     /// Columns with the same one share a walk, which they begin alike.
-    fn walk(&self) -> [bool; 4] {
+    fn walk(&self) -> [bool; 3] {
         let first = self.stages[0].preparation;
-        [self.indexed, self.widens, first.is_some(), first.is_some_and(|first| first.omits)]
+        [self.indexed, first.is_some(), first.is_some_and(|first| first.omits)]
     }
 }
 
@@ -126,23 +127,26 @@ impl Question<'_> {
         let widens = rules.out == Some(DType::F64)
             && matches!(dtype, DType::F16 | DType::BF16 | DType::F32)
             && has_wider_answers(op);
-        let from = dtype;
-        let mut dtype = dtype;
         if widens || rules.out == Some(op.answer_type(dtype)) {
             seen.out = None;
         }
-        if widens {
-            dtype = DType::F64;
-        }
+        let taken = if widens { DType::F64 } else { dtype };
         let most = len + usize::from(self.initial.is_some());
         let chosen = |rules: &Rules| {
-            Choice { of: OfTables, dtype, op, rules, isa, most, usual: len }.chosen()
+            let choice = Choice { of: OfTables, dtype: taken, op, rules, isa, most, usual: len };
+            let mut chosen = choice.chosen()?;
+            if widens {
+                let wide = |fold| OfTables.widened(isa, [dtype, taken], fold);
+                chosen.stages = chosen.stages.into_iter().map(wide).collect();
+            }
+            Some(chosen)
         };
-        let prepared = |omits: bool| {
-            (widens || omits || self.marked).then_some(Preparation { isa, from, widens, omits })
-        };
+        let prepared =
+            |omits: bool| (omits || self.marked).then_some(Preparation { isa, dtype, omits });
         let mut stages = Vec::new();
-        if omits && !self.marked {
+        // A single output that is not found is worth its state.
+        let single = plan.outputs() == 1 && len > LONG && !self.marked;
+        if omits && !self.marked && !single {
             // Accumulators that answer nothing where there are NaNs come first.
             let usual = chosen(&seen).and_then(|chosen| chosen.stages.into_iter().next());
             stages.extend(usual.map(|fold| Stage { fold, preparation: prepared(false) }));
@@ -156,11 +160,10 @@ impl Question<'_> {
         }
         let preparation = prepared(omits);
         stages.extend(folds.into_iter().map(|fold| Stage { fold, preparation }));
-        if plan.outputs() == 1 && len > LONG && !self.marked {
-            // A single output that is not found is worth its state.
+        if single {
             stages.truncate(1);
         }
-        Some(Column { place, stages, indexed, widens })
+        Some(Column { place, stages, indexed, answer: op.answer_type(taken) })
     }
 
     /// Another of the operations that knows the answers of one, and which part of it these are.
@@ -203,10 +206,7 @@ impl Question<'_> {
         } else {
             plan.plain()
         };
-        let item = match first.widens {
-            false => first.stages[0].fold.item(),
-            true => with_element!(plan.dtype(), T => Layout::new::<T>()),
-        };
+        let item = first.stages[0].fold.item();
         let reduced: Vec<(usize, [isize; 2])> =
             traversal.dims.iter().map(|d| (d.len, d.strides)).collect();
         let origins = [0, 1]
@@ -241,21 +241,10 @@ impl Question<'_> {
         let initial = self.initial.map(|bits| Scalar::from_bits(from, bits));
         let omits = self.rules.nan == NanPolicy::Omit;
         if let Some(initial) = initial.filter(|x| !(omits && x.to_f64().is_nan())) {
-            let wide = initial.to_f64().to_bits();
-            run = if first.widens {
-                run.with_initial(wide, DType::F64)
-            } else {
-                run.with_initial(initial.to_bits(), from)
-            };
+            run = run.with_initial(initial.to_bits(), from);
         }
-        let answer_type = |column: &Column| match column.widens {
-            true => DType::F64,
-            false => ops[column.place].answer_type(plan.dtype()),
-        };
-        let mut numbers: Vec<Numbers> = columns
-            .iter()
-            .map(|column| Numbers::zeros(answer_type(column), plan.outputs()))
-            .collect();
+        let numbers = columns.iter().map(|column| Numbers::zeros(column.answer, plan.outputs()));
+        let mut numbers: Vec<Numbers> = numbers.collect();
         let others: Vec<_> = columns
             .iter()
             .map(|column| move |output: usize| otherwise(column.place, output))

@@ -1,4 +1,4 @@
-//! Elements on their way to accumulators: brought to another type, and without some of them.
+//! Elements on their way to accumulators, without some of them.
 //!
 //! NaNs that do not count are left out, and elements that are not marked. What is left out is
 //! replaced in a copy by an element that changes nothing: which one that is the accumulators say.
@@ -6,7 +6,6 @@
 //! A part of a table from which nothing is left out is taken in where it lies.
 
 use super::fold::Cells;
-use super::round::Narrow;
 use super::walk::Form;
 use super::words::{Word, with_word};
 use crate::isa::Isa;
@@ -14,15 +13,14 @@ use crate::pack::room;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use warpfold_core::DType;
-use warpfold_core::element::{bf16, f16};
 
-/// Elements of a part: it stays in the first cache, with its copies.
-const PART: usize = 4096;
+/// Bytes of a part: it stays in the first cache, with its copy.
+const PART: usize = 16 << 10;
 /// The most columns of a part whose outputs are columns: so many rows share a call.
 const COLUMNS: usize = 512;
 /// So many elements that are left out a word counts, in whole vectors.
 const fn most_counted<W>() -> usize {
-    if size_of::<W>() == 1 { 64 } else { PART }
+    if size_of::<W>() == 1 { 64 } else { PART / size_of::<W>() }
 }
 /// Rows of a part whose outputs are columns, at most.
 const COUNTED: usize = most_counted::<u8>();
@@ -31,19 +29,10 @@ const COUNTED: usize = most_counted::<u8>();
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Preparation {
     pub(super) isa: Isa,
-    /// The type of the elements in memory.
-    pub(super) from: DType,
-    /// Whether they are brought to f64.
-    pub(super) widens: bool,
+    /// The type of the elements.
+    pub(super) dtype: DType,
     /// Whether NaNs are left out.
     pub(super) omits: bool,
-}
-
-impl Preparation {
-    /// The type of the elements that are taken in.
-    fn to(&self) -> DType {
-        if self.widens { DType::F64 } else { self.from }
-    }
 }
 
 /// Prepares tables.
@@ -55,7 +44,6 @@ pub(super) struct Prepare {
     /// is copied.
     odd: bool,
     /// Whole words, so that copies are aligned for every type.
-    wide: Vec<u64>,
     copy: Vec<u64>,
     neutral: Vec<u64>,
     counted: Vec<u64>,
@@ -64,9 +52,9 @@ pub(super) struct Prepare {
 
 impl Prepare {
     pub(super) fn new(how: Preparation) -> Prepare {
-        let infinity = super::choice::infinity_bits(how.to());
-        let [wide, copy, neutral, counted, left_out] = Default::default();
-        Prepare { how, infinity, odd: false, wide, copy, neutral, counted, left_out }
+        let infinity = super::choice::infinity_bits(how.dtype);
+        let [copy, neutral, counted, left_out] = Default::default();
+        Prepare { how, infinity, odd: false, copy, neutral, counted, left_out }
     }
 
     /// The one that is kept, made if there is none, for elements that are prepared so.
@@ -75,20 +63,6 @@ impl Prepare {
         // Some may be omitted or not, but all of a run have one type.
         prepare.how = how;
         prepare
-    }
-
-    /// Tells accumulators the first elements of outputs.
-    ///
-    /// # Safety
-    /// As for [`take`](Self::take).
-    pub(super) unsafe fn origins(
-        &mut self,
-        cells: &mut dyn Cells,
-        place: usize,
-        table: Table<'_, ()>,
-    ) {
-        // SAFETY: passed on from the caller; the copy is aligned.
-        unsafe { cells.origins(place, self.widened(table)) }
     }
 
     /// Hands a table to accumulators, and adds how many elements of each output are left to
@@ -105,10 +79,12 @@ impl Prepare {
         marks: Option<Table<'_, ()>>,
         counts: &mut [u64],
     ) {
+        let size = self.how.dtype.size();
+        let most = PART / size;
         let (widest, longest) =
-            if form == Form::Columns { (COLUMNS, COUNTED) } else { (PART, PART) };
+            if form == Form::Columns { (COLUMNS, COUNTED) } else { (most, most) };
         let columns = table.columns().clamp(1, widest);
-        let (rows, size) = ((PART / columns).clamp(1, longest), self.how.from.size());
+        let rows = (most / columns).clamp(1, longest);
         for row in (0..table.rows()).step_by(rows) {
             let some_rows = row..table.rows().min(row + rows);
             for column in (0..table.columns()).step_by(columns) {
@@ -129,36 +105,6 @@ impl Prepare {
         }
     }
 
-    /// A table as elements of the type that accumulators take in: as they lie, or a copy that is
-    /// there until the next one.
-    ///
-    /// # Safety
-    /// As for [`take`](Self::take).
-    unsafe fn widened<'a>(&mut self, table: Table<'a, ()>) -> Table<'a, ()> {
-        let Preparation { isa, from, widens, .. } = self.how;
-        if !widens {
-            return table;
-        }
-        let bytes = table.rows() * table.columns() * size_of::<f64>();
-        let to: &mut [f64] = bytemuck::cast_slice_mut(room(&mut self.wide, bytes));
-        // SAFETY: passed on from the caller, here and below.
-        unsafe {
-            macro_rules! widen {
-                ($t:ty) => {{
-                    let table = table.of_elements::<$t>();
-                    dispatch_accumulators(isa, Widened { table, to: &mut *to })
-                }};
-            }
-            match from {
-                DType::F16 => widen!(f16),
-                DType::BF16 => widen!(bf16),
-                _ => widen!(f32),
-            }
-        }
-        let stride = (table.columns() * size_of::<f64>()).cast_signed();
-        Table::of_any(to.as_ptr().cast(), stride, table.rows(), table.columns())
-    }
-
     /// Takes in a part of a table.
     ///
     /// # Safety
@@ -171,8 +117,6 @@ impl Prepare {
         marks: Option<Table<'_, ()>>,
         counts: &mut [u64],
     ) {
-        // SAFETY: passed on from the caller.
-        let part = unsafe { self.widened(part) };
         let (outputs, each) = match form {
             Form::Rows => (part.rows(), part.columns()),
             Form::Columns => (part.columns(), part.rows()),
@@ -180,7 +124,7 @@ impl Prepare {
         let counts = &mut counts[..outputs];
         counts.iter_mut().for_each(|count| *count += each as u64);
         let Preparation { isa, omits, .. } = self.how;
-        let (size, elements) = (self.how.to().size(), part.rows() * part.columns());
+        let (size, elements) = (self.how.dtype.size(), part.rows() * part.columns());
         let mut given = part;
         with_word!(size, W => {
             // SAFETY: the caller vouches for the elements, whose bits are words; here and below.
@@ -226,25 +170,6 @@ impl Prepare {
                 }
             }
         });
-    }
-}
-
-/// Elements as f64.
-struct Widened<'a, 'b, T> {
-    table: Table<'a, T>,
-    to: &'b mut [f64],
-}
-
-impl<T: Narrow> Kernel for Widened<'_, '_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        for (row, to) in self.to.chunks_exact_mut(self.table.columns().max(1)).enumerate() {
-            for (to, x) in to.iter_mut().zip(self.table.row(row)) {
-                *to = x.wide();
-            }
-        }
     }
 }
 
@@ -299,40 +224,44 @@ impl<W: Word> Kernel for Fill<'_, W> {
     unsafe fn run<S: Simd>(self) {
         let Fill { table, marks, infinity, form, neutral, to, counted, out } = self;
         for (row, to) in to.chunks_exact_mut(table.columns()).enumerate() {
-            let items = table.row(row);
+            let items = &table.row(row)[..to.len()];
             // All bits where an element is left out.
-            if let Some(marks) = marks {
-                for ((to, &x), &mark) in to.iter_mut().zip(items).zip(marks.row(row)) {
-                    let unmarked = if mark == 0 { W::of(u64::MAX) } else { W::of(0) };
-                    *to = nan(x, infinity) | unmarked;
-                }
-            } else {
-                for (to, &x) in to.iter_mut().zip(items) {
-                    *to = nan(x, infinity);
-                }
-            }
-            match form {
-                Form::Rows => {
-                    let (with, mut all) = (neutral[row], 0);
-                    let most = const { most_counted::<W>() };
-                    for (to, items) in to.chunks_mut(most).zip(items.chunks(most)) {
-                        let mut count = W::of(0);
-                        for (to, &x) in to.iter_mut().zip(items) {
-                            count = count.counted(*to);
-                            *to = (x & !*to) | (with & *to);
+            macro_rules! fill {
+                ($gone:expr) => {
+                    match form {
+                        Form::Rows => {
+                            let (with, mut at, mut all) = (neutral[row], 0, 0);
+                            while at < items.len() {
+                                let end = items.len().min(at + const { most_counted::<W>() });
+                                let mut count = W::of(0);
+                                for i in at..end {
+                                    let gone = $gone(i);
+                                    count = count.counted(gone);
+                                    to[i] = (items[i] & !gone) | (with & gone);
+                                }
+                                all += count.wide().cast_unsigned();
+                                at = end;
+                            }
+                            out[row] = all;
                         }
-                        all += count.wide().cast_unsigned();
+                        Form::Columns => {
+                            let (with, counted) =
+                                (&neutral[..items.len()], &mut counted[..items.len()]);
+                            for i in 0..items.len() {
+                                let gone = $gone(i);
+                                counted[i] = counted[i].counted(gone);
+                                to[i] = (items[i] & !gone) | (with[i] & gone);
+                            }
+                        }
                     }
-                    out[row] = all;
-                }
-                Form::Columns => {
-                    let (to, with) = (&mut to[..items.len()], &neutral[..items.len()]);
-                    let counted = &mut counted[..items.len()];
-                    for i in 0..items.len() {
-                        counted[i] = counted[i].counted(to[i]);
-                        to[i] = (items[i] & !to[i]) | (with[i] & to[i]);
-                    }
-                }
+                };
+            }
+            if let Some(marks) = marks {
+                let marks = &marks.row(row)[..items.len()];
+                let none = |mark: u8| if mark == 0 { W::of(u64::MAX) } else { W::of(0) };
+                fill!(|i: usize| nan(items[i], infinity) | none(marks[i]));
+            } else {
+                fill!(|i: usize| nan(items[i], infinity));
             }
         }
         if form == Form::Columns {

@@ -8,7 +8,7 @@
 //! does. Outputs whose magnitudes are too far apart are left to others.
 
 use super::few::{self, Few};
-use super::finish::{Asked, Finish, Intervals, Scratch, TOGETHER};
+use super::finish::{Asked, Intervals, Request, Scratch, TOGETHER, Wanted};
 use super::floats::{Alone, few_sums};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
@@ -19,7 +19,7 @@ use crate::rows::Rows;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use core::alloc::Layout;
-use warpfold_core::prefetch;
+use warpfold_core::{DType, prefetch};
 
 /// Words of the widest vector.
 const MOST_WORDS: usize = 16;
@@ -117,29 +117,23 @@ impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
         to: &mut [u8],
         missing: &mut Vec<usize>,
     ) {
-        let to: &mut [f32] = bytemuck::cast_slice_mut(to);
         let Ranged { isa, asked, nans } = self.fold;
-        let mut lens = [0.0; TOGETHER];
-        for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
-            let pair = self.scratch.pair();
+        let RangedCells { sums, least, most, scratch, .. } = self;
+        let wanted = Wanted { asked, dtype: DType::F32, least: None, exponent: 0 };
+        let request = Request { isa, place, lengths, scratch, missing };
+        request.finish(wanted, to, &mut |outputs, _, pair| {
             let into = if asked.first() { &mut pair.first } else { &mut pair.second };
-            let some = place..place + to.len();
-            let mut rooms = [few::room(lengths.at(place)); TOGETHER];
+            let some = place + outputs.start..place + outputs.end;
+            let mut rooms = [few::room(lengths.at(some.start)); TOGETHER];
             if !matches!(lengths, Lengths::Same(_)) {
                 for (room, at) in rooms.iter_mut().zip(some.clone()) {
                     *room = few::room(lengths.at(at));
                 }
             }
-            let (least, most) = (&self.least[some.clone()], &self.most[some.clone()]);
-            let (sums, rooms) = (&self.sums[some], &rooms);
+            let (least, most) = (&least[some.clone()], &most[some.clone()]);
+            let (sums, rooms) = (&sums[some], &rooms);
             dispatch_accumulators(isa, Certain { sums, least, most, rooms, nans, into });
-            lengths.fill(place, &mut lens[..to.len()]);
-            let (lens, pair) = (&lens, &*pair);
-            dispatch_accumulators(
-                isa,
-                Finish { asked, lens, pair, least: None, exponent: 0, place, to, missing },
-            );
-        }
+        });
     }
 }
 

@@ -280,9 +280,6 @@ pub(super) struct Ends<'a, T> {
 pub(super) trait Narrow: Element + FloatFormat {
     /// `high + low`, rounded once.
     fn narrow(high: f64, low: f64) -> Self;
-    /// Whether a rounded f64 is rounded by one operation: the other types have no answers to
-    /// what follows.
-    const AT_ONCE: bool;
     /// A number rounded once; the usual NaN for all of them.
     #[inline(always)]
     fn at_once(x: f64) -> Self {
@@ -318,8 +315,6 @@ pub(super) trait Narrow: Element + FloatFormat {
 }
 
 impl Narrow for f64 {
-    const AT_ONCE: bool = true;
-
     #[inline(always)]
     fn wide(self) -> f64 {
         self
@@ -374,8 +369,6 @@ impl Narrow for f64 {
 }
 
 impl Narrow for f32 {
-    const AT_ONCE: bool = true;
-
     #[inline(always)]
     fn wide(self) -> f64 {
         self.into()
@@ -447,8 +440,6 @@ fn to_odd_f32(high: f64, low: f64) -> f32 {
 }
 
 impl Narrow for f16 {
-    const AT_ONCE: bool = false;
-
     #[inline(always)]
     fn wide(self) -> f64 {
         self.to_f64()
@@ -461,8 +452,6 @@ impl Narrow for f16 {
 }
 
 impl Narrow for bf16 {
-    const AT_ONCE: bool = false;
-
     #[inline(always)]
     fn wide(self) -> f64 {
         self.to_f64()

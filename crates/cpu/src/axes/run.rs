@@ -325,10 +325,7 @@ impl Run<'_> {
     pub(super) fn answers(&self, asked: &[Asked<'_>], numbers: &mut [Numbers]) -> Result<()> {
         assert!(asked.len() == numbers.len());
         let mut stages = asked.iter().flat_map(|asked| asked.stages);
-        assert!(stages.all(|Stage { fold, preparation }| {
-            let widens = preparation.is_some_and(|preparation| preparation.widens);
-            fold.item() == if widens { Layout::new::<f64>() } else { self.item }
-        }));
+        assert!(stages.all(|stage| stage.fold.item() == self.item));
         let outputs = self.walk.outputs();
         let strips = self.strips_for(asked.iter().map(|asked| &*asked.stages[0].fold));
         let as_they_are = asked.iter().all(|asked| asked.stages[0].preparation.is_none());
@@ -423,7 +420,7 @@ impl Run<'_> {
                         teams.iter_mut().map(Team::first).collect();
                     hands.counts.clear();
                     hands.counts.resize(count, 0);
-                    self.begin(&mut cells, &outputs, how, &mut hands);
+                    self.begin(&mut cells, &outputs, &mut hands);
                     let part = (axis, parts[piece].clone());
                     self.take_in(&mut cells, outputs.clone(), Some(part), how, &mut hands);
                     let settled = cells.iter().all(|cells| cells.settles() && cells.is_settled());
@@ -563,23 +560,17 @@ impl Run<'_> {
         cells.iter_mut().for_each(|cells| cells.clear(outputs.len()));
         hands.counts.clear();
         hands.counts.resize(outputs.len(), u64::from(self.initial.is_some()));
-        self.begin(cells, &outputs, how, hands);
+        self.begin(cells, &outputs, hands);
         self.add_initial(cells, outputs.len(), hands);
         self.take_in(cells, outputs, None, how, hands);
     }
 
     /// Tells accumulators the first elements of some outputs, if they ask for them.
-    fn begin(
-        &self,
-        cells: &mut [&mut dyn Cells],
-        outputs: &Range<usize>,
-        how: Option<Preparation>,
-        hands: &mut Hands,
-    ) {
+    fn begin(&self, cells: &mut [&mut dyn Cells], outputs: &Range<usize>, hands: &mut Hands) {
         if !cells.iter().any(|cells| cells.wants_origins()) {
             return;
         }
-        let Hands { segments, buffers: [buffer, _], prepare, .. } = hands;
+        let Hands { segments, buffers: [buffer, _], .. } = hands;
         self.walk.segments(outputs.start, outputs.end, segments);
         for segment in segments.iter() {
             let one = Taken { rows: 1, count: 1 };
@@ -587,15 +578,7 @@ impl Run<'_> {
                 self.table(0, segment.offsets[0], Form::Columns, (segment.len, one), buffer);
             for cells in cells.iter_mut().filter(|cells| cells.wants_origins()) {
                 // SAFETY: elements of the walk or copies of them.
-                unsafe {
-                    match how {
-                        Some(how) => {
-                            let prepare = Prepare::again(prepare, how);
-                            prepare.origins(&mut **cells, segment.place, table);
-                        }
-                        None => cells.origins(segment.place, table),
-                    }
-                }
+                unsafe { cells.origins(segment.place, table) };
             }
         }
     }

@@ -29,7 +29,7 @@ pub(super) trait Word:
     fn wide(self) -> i64;
     /// One more where all bits of `mask` are set, and the same where none is.
     fn counted(self, mask: Self) -> Self;
-    /// All bits if it is above `limit`, or none. Neither is negative.
+    /// All bits if it is above `limit`, or none.
     fn is_above(self, limit: Self) -> Self;
     /// Words of floats in their order, -0 below +0; its own inverse.
     fn in_order(self) -> Self;
@@ -182,7 +182,7 @@ macro_rules! word {
             }
             #[inline(always)]
             fn is_above(self, limit: Self) -> Self {
-                limit.wrapping_sub(self) >> ($word::BITS - 1)
+                if self > limit { -1 } else { 0 }
             }
             #[inline(always)]
             fn in_order(self) -> Self {

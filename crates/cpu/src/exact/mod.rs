@@ -36,10 +36,12 @@ pub(crate) use moments::Squared;
 pub(crate) use terms::{Absolute, Plain, Product, Terms, Widen};
 
 use crate::isa::Isa;
+use crate::pack::room;
 use crate::simd::madd52::dispatch52;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::slices::Slices;
 use bins::Binned;
+use core::cell::Cell;
 use fixed::{DotKernel, FixedTuner, FixedWindow, MomentsKernel, Part};
 use halves::{BriefSum, Half, NarrowSum};
 use moments::MomentsSum;
@@ -578,7 +580,9 @@ fn climb<T: Summable, F: Format>(
     }
     match dispatch(isa, WideSum::<T, F> { slices, acc }) {
         Outcome::Exact => acc.count += slices.len() as i64,
-        Outcome::Special => return absorb_specials::<T, F>(acc, slices, tuner, isa),
+        Outcome::Special => {
+            return absorb_specials::<T, F>(acc, slices, tuner, isa);
+        }
         Outcome::Inexact if top_of::<T>(slices, isa).is_none() => {
             return absorb_specials::<T, F>(acc, slices, tuner, isa);
         }
@@ -672,6 +676,11 @@ impl<E: Element> Kernel for LargestMagnitude<'_, E> {
     }
 }
 
+thread_local! {
+    /// Room for the copies of a block, kept for the next one: blocks may be of a few elements.
+    static COPIES: Cell<[Vec<u64>; 2]> = const { Cell::new([const { Vec::new() }; 2]) };
+}
+
 /// A block that may have infinities or NaNs: they are counted, and the rest is summed with zeros in
 /// their places.
 #[cold]
@@ -681,22 +690,20 @@ fn absorb_specials<T: Summable, F: Format>(
     tuner: &mut Tuner,
     isa: Isa,
 ) {
-    /// Few enough for the stack.
-    const FEW: usize = 512;
     let zero = <T::Item as bytemuck::Zeroable>::zeroed();
-    let (n, mut few, mut many) = (slices.len(), [[zero; FEW]; 2], [const { Vec::new() }; 2]);
-    let [first, second] = if n <= FEW {
-        few.each_mut().map(|few| &mut few[..n])
-    } else {
-        many[0].resize(n, zero);
-        many[1].resize(if T::PAIRED { n } else { 0 }, zero);
-        many.each_mut().map(|many| &mut many[..])
-    };
+    let mut copies = COPIES.take();
+    let n = slices.len();
+    let [first, second] = copies.each_mut().map(|copy| {
+        let copy: &mut [T::Item] = bytemuck::cast_slice_mut(room(copy, n * size_of::<T::Item>()));
+        copy
+    });
     if !T::PAIRED {
         let found = specials::without(slices.items(), first, isa);
         T::count_specials(acc, found);
         tuner.odd = found != Specials::default();
-        return absorb_block::<T, F>(acc, Slices::one(first), tuner, isa);
+        absorb_block::<T, F>(acc, Slices::one(first), tuner, isa);
+        COPIES.set(copies);
+        return;
     }
     tuner.odd = false;
     for (i, (&x, &y)) in slices.items().iter().zip(slices.others()).enumerate() {
@@ -713,6 +720,7 @@ fn absorb_specials<T: Summable, F: Format>(
     if let Ok(clean) = Slices::pair(first, &*second) {
         absorb_block::<T, F>(acc, clean, tuner, isa);
     }
+    COPIES.set(copies);
 }
 
 #[cfg(test)]

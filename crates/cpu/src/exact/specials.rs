@@ -32,20 +32,22 @@ macro_rules! bits {
             fn clean(items: &[Self], to: &mut [Self], infinity: Self) -> Specials {
                 let mut found = Specials::default();
                 for (items, to) in items.chunks(PART).zip(to.chunks_mut(PART)) {
-                    let [mut all, mut nans, mut negative]: [Self; 3] = [0; 3];
+                    let [mut all, mut nans]: [Self; 2] = [0; 2];
                     for (to, &x) in to.iter_mut().zip(items) {
                         let magnitude = x & Self::MAX;
-                        // By arithmetic: compilers make no vectors of the choice.
-                        let nan = infinity.wrapping_sub(magnitude) >> (Self::BITS - 1);
-                        let special = !(magnitude.wrapping_sub(infinity) >> (Self::BITS - 1));
-                        all = all.wrapping_sub(special);
-                        nans = nans.wrapping_sub(nan);
-                        negative = negative.wrapping_sub(special & !nan & (x >> (Self::BITS - 1)));
-                        *to = x & !special;
+                        let special = magnitude >= infinity;
+                        all = all.wrapping_add(Self::from(special));
+                        nans = nans.wrapping_add(Self::from(magnitude > infinity));
+                        *to = if special { 0 } else { x };
                     }
+                    let infinities = i64::from(all - nans);
                     found.nans += i64::from(nans);
-                    found.negative += i64::from(negative);
-                    found.positive += i64::from(all - nans - negative);
+                    if infinities != 0 {
+                        let is_negative = |&&x: &&Self| x == infinity | Self::MIN;
+                        let negative = items.iter().filter(is_negative).count() as i64;
+                        found.negative += negative;
+                        found.positive += infinities - negative;
+                    }
                 }
                 found
             }

@@ -136,6 +136,42 @@ impl Simd for Avx512 {
         unsafe { _mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, Self::splat(limit)) == 0 }
     }
     #[inline(always)]
+    unsafe fn transpose(v: [__m512d; 8]) -> [__m512d; 8] {
+        // Pairs of lanes, pairs of those, and pairs of these.
+        unsafe {
+            let [a, b, c, d, e, f, g, h] = v;
+            // A macro: a closure would be called, with its vectors in memory.
+            macro_rules! quads {
+                ($w:expr, $x:expr, $y:expr, $z:expr) => {{
+                    let (w, x, y, z) = ($w, $x, $y, $z);
+                    let p = _mm512_shuffle_f64x2::<0x88>(w, x);
+                    let q = _mm512_shuffle_f64x2::<0x88>(y, z);
+                    let r = _mm512_shuffle_f64x2::<0xdd>(w, x);
+                    let s = _mm512_shuffle_f64x2::<0xdd>(y, z);
+                    [
+                        _mm512_shuffle_f64x2::<0x88>(p, q),
+                        _mm512_shuffle_f64x2::<0x88>(r, s),
+                        _mm512_shuffle_f64x2::<0xdd>(p, q),
+                        _mm512_shuffle_f64x2::<0xdd>(r, s),
+                    ]
+                }};
+            }
+            let [t0, t2, t4, t6] = quads!(
+                _mm512_unpacklo_pd(a, b),
+                _mm512_unpacklo_pd(c, d),
+                _mm512_unpacklo_pd(e, f),
+                _mm512_unpacklo_pd(g, h)
+            );
+            let [t1, t3, t5, t7] = quads!(
+                _mm512_unpackhi_pd(a, b),
+                _mm512_unpackhi_pd(c, d),
+                _mm512_unpackhi_pd(e, f),
+                _mm512_unpackhi_pd(g, h)
+            );
+            [t0, t1, t2, t3, t4, t5, t6, t7]
+        }
+    }
+    #[inline(always)]
     unsafe fn sum_each(v: [__m512d; 8]) -> __m512d {
         unsafe {
             // Neighbouring lanes: [a0+a1, b0+b1, a2+a3, b2+b3, ..].

@@ -4,7 +4,7 @@
 //! `tools/kernels.py` writes this file, of `kernels/catalogue.json`, the headers there and
 //! what the compiler printed.
 
-use super::entry::{Entry, Module};
+use super::entry::{Elements, Entry};
 
 /// `VECTORS` in `kernels/load.cuh`.
 pub(super) const VECTORS: usize = 4;
@@ -63,1304 +63,551 @@ pub(super) const CHOOSE_EACH: usize = 4;
 /// `AXES` in `kernels/choose.cu`.
 pub(super) const CHOOSE_AXES: usize = 6;
 
+/// All.
+const ALL: Elements =
+    ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"];
+
+/// Floats.
+const FLOATS: Elements = ["", "", "", "", "", "", "", "", "", "f16", "bf16", "f32", "f64"];
+
+/// Whole numbers.
+const WHOLE_NUMBERS: Elements =
+    ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "", "", "", ""];
+
+/// Words.
+const WORDS: Elements =
+    ["u8", "u8", "u16", "u32", "u64", "u8", "u16", "u32", "u64", "u16", "u16", "u32", "u64"];
+
+/// Words and floats.
+const WORDS_AND_FLOATS: Elements =
+    ["u8", "u8", "u16", "u32", "u64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"];
+
+/// Numbers but for signs.
+const NUMBERS_BUT_FOR_SIGNS: Elements =
+    ["", "u8", "u16", "u32", "u64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"];
+
+/// Words and truth.
+const WORDS_AND_TRUTH: Elements =
+    ["bool", "u8", "u16", "u32", "u64", "u8", "u16", "u32", "u64", "", "", "", ""];
+
 /// the same, of kernels that begin to read before the launch ahead has ended: the exact sum.
 pub(super) const SUM: Entry = Entry {
     stem: "sum",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 384, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 384, blocks: 2 }),
-        Some(Module { element: "f32", threads: 384, blocks: 2 }),
-        Some(Module { element: "f64", threads: 384, blocks: 1 }),
-    ],
+    elements: ALL,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 384, 384, 384, 384],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1],
 };
 
 /// the same, of kernels that begin to read before the launch ahead has ended: the exact sum of absolute values.
 pub(super) const ABS_SUM: Entry = Entry {
     stem: "abs_sum",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 384, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 384, blocks: 2 }),
-        Some(Module { element: "f32", threads: 384, blocks: 2 }),
-        Some(Module { element: "f64", threads: 384, blocks: 1 }),
-    ],
+    elements: ALL,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 384, 384, 384, 384],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1],
 };
 
 /// all elements of an array, or of rows of one block each: the exact sum of squares.
 pub(super) const SQUARE_SUM: Entry = Entry {
     stem: "square_sum",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 384, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 384, blocks: 2 }),
-        Some(Module { element: "f32", threads: 384, blocks: 2 }),
-        Some(Module { element: "f64", threads: 384, blocks: 2 }),
-    ],
+    elements: ALL,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 384, 384, 384, 384],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// all elements of an array, or of rows of one block each: the exact sum of products of two arrays.
 pub(super) const DOT: Entry = Entry {
     stem: "dot",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 384, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 384, blocks: 2 }),
-        Some(Module { element: "f32", threads: 384, blocks: 2 }),
-        Some(Module { element: "f64", threads: 512, blocks: 1 }),
-    ],
+    elements: ALL,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 384, 384, 384, 512],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1],
 };
 
 /// all elements of an array, or of rows of one block each: the exact sums of elements and of squares.
 pub(super) const MOMENTS: Entry = Entry {
     stem: "moments",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 384, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 384, blocks: 2 }),
-        Some(Module { element: "f32", threads: 384, blocks: 2 }),
-        Some(Module { element: "f64", threads: 512, blocks: 1 }),
-    ],
+    elements: ALL,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 384, 384, 384, 512],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1],
 };
 
 /// the same, of kernels that begin to read before the launch ahead has ended: the smallest and the largest element that is not NaN, and the number of NaNs.
 pub(super) const EXTREMA: Entry = Entry {
     stem: "extrema",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 512, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
-        Some(Module { element: "f32", threads: 512, blocks: 2 }),
-        Some(Module { element: "f64", threads: 512, blocks: 2 }),
-    ],
+    elements: ALL,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// the same, of kernels that begin to read before the launch ahead has ended: the same and where they are first, and where the first NaN is.
 pub(super) const ARG_EXTREMA: Entry = Entry {
     stem: "arg_extrema",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 512, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
-        Some(Module { element: "f32", threads: 512, blocks: 2 }),
-        Some(Module { element: "f64", threads: 512, blocks: 2 }),
-    ],
+    elements: ALL,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// the same, of kernels that begin to read before the launch ahead has ended: how many elements are not zero, and how many are NaN.
 pub(super) const COUNTS: Entry = Entry {
     stem: "counts",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 512, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
-        Some(Module { element: "f32", threads: 512, blocks: 2 }),
-        Some(Module { element: "f64", threads: 512, blocks: 2 }),
-    ],
+    elements: ALL,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// the same, of kernels that begin to read before the launch ahead has ended: bitwise and, or, exclusive or; of truth values, the logical ones.
 pub(super) const BITS: Entry = Entry {
     stem: "bits",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        None,
-        None,
-        None,
-        None,
-    ],
+    elements: WHOLE_NUMBERS,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 0, 0, 0, 0],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0],
 };
 
 /// all elements of an array, or of rows of one block each: the product.
 pub(super) const PROD: Entry = Entry {
     stem: "prod",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 512, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
-        Some(Module { element: "f32", threads: 512, blocks: 2 }),
-        Some(Module { element: "f64", threads: 512, blocks: 2 }),
-    ],
+    elements: ALL,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// all elements of an array, or of rows of one block each: the sum of exponentials; of floats it needs more registers than two blocks leave a thread.
 pub(super) const LOGSUMEXP: Entry = Entry {
     stem: "logsumexp",
-    modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 512, blocks: 1 }),
-        Some(Module { element: "bf16", threads: 512, blocks: 1 }),
-        Some(Module { element: "f32", threads: 512, blocks: 1 }),
-        Some(Module { element: "f64", threads: 512, blocks: 1 }),
-    ],
+    elements: ALL,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1],
 };
 
 /// short rows side by side in a warp: sums and means.
 pub(super) const ROW_SUMS: Entry = Entry {
     stem: "row_sums",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 3 }),
-        Some(Module { element: "i8", threads: 256, blocks: 3 }),
-        Some(Module { element: "i16", threads: 256, blocks: 3 }),
-        Some(Module { element: "i32", threads: 256, blocks: 3 }),
-        Some(Module { element: "i64", threads: 256, blocks: 3 }),
-        Some(Module { element: "u8", threads: 256, blocks: 3 }),
-        Some(Module { element: "u16", threads: 256, blocks: 3 }),
-        Some(Module { element: "u32", threads: 256, blocks: 3 }),
-        Some(Module { element: "u64", threads: 256, blocks: 3 }),
-        Some(Module { element: "f16", threads: 256, blocks: 3 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 3 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
 };
 
 /// short rows side by side in a warp: the smallest or the largest element.
 pub(super) const ROW_EXTREMES: Entry = Entry {
     stem: "row_extremes",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 3 }),
-        Some(Module { element: "i8", threads: 256, blocks: 3 }),
-        Some(Module { element: "i16", threads: 256, blocks: 3 }),
-        Some(Module { element: "i32", threads: 256, blocks: 3 }),
-        Some(Module { element: "i64", threads: 256, blocks: 3 }),
-        Some(Module { element: "u8", threads: 256, blocks: 3 }),
-        Some(Module { element: "u16", threads: 256, blocks: 3 }),
-        Some(Module { element: "u32", threads: 256, blocks: 3 }),
-        Some(Module { element: "u64", threads: 256, blocks: 3 }),
-        Some(Module { element: "f16", threads: 256, blocks: 3 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 3 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
 };
 
 /// short rows side by side in a warp: how many elements are not zero, or NaN.
 pub(super) const ROW_COUNTS: Entry = Entry {
     stem: "row_counts",
-    modules: [
-        Some(Module { element: "u8", threads: 256, blocks: 3 }),
-        Some(Module { element: "u8", threads: 256, blocks: 3 }),
-        Some(Module { element: "u16", threads: 256, blocks: 3 }),
-        Some(Module { element: "u32", threads: 256, blocks: 3 }),
-        Some(Module { element: "u64", threads: 256, blocks: 3 }),
-        Some(Module { element: "u8", threads: 256, blocks: 3 }),
-        Some(Module { element: "u16", threads: 256, blocks: 3 }),
-        Some(Module { element: "u32", threads: 256, blocks: 3 }),
-        Some(Module { element: "u64", threads: 256, blocks: 3 }),
-        Some(Module { element: "f16", threads: 256, blocks: 3 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 3 }),
-    ],
+    elements: WORDS_AND_FLOATS,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
 };
 
 /// short rows side by side in a warp: where the smallest or the largest element is first.
 pub(super) const ROW_POSITIONS: Entry = Entry {
     stem: "row_positions",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 3 }),
-        Some(Module { element: "i8", threads: 256, blocks: 3 }),
-        Some(Module { element: "i16", threads: 256, blocks: 3 }),
-        Some(Module { element: "i32", threads: 256, blocks: 3 }),
-        Some(Module { element: "i64", threads: 256, blocks: 3 }),
-        Some(Module { element: "u8", threads: 256, blocks: 3 }),
-        Some(Module { element: "u16", threads: 256, blocks: 3 }),
-        Some(Module { element: "u32", threads: 256, blocks: 3 }),
-        Some(Module { element: "u64", threads: 256, blocks: 3 }),
-        Some(Module { element: "f16", threads: 256, blocks: 3 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 3 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
 };
 
 /// short rows side by side in a warp: the largest absolute value.
 pub(super) const ROW_MAGNITUDES: Entry = Entry {
     stem: "row_magnitudes",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 3 }),
-        Some(Module { element: "i8", threads: 256, blocks: 3 }),
-        Some(Module { element: "i16", threads: 256, blocks: 3 }),
-        Some(Module { element: "i32", threads: 256, blocks: 3 }),
-        Some(Module { element: "i64", threads: 256, blocks: 3 }),
-        Some(Module { element: "u8", threads: 256, blocks: 3 }),
-        Some(Module { element: "u16", threads: 256, blocks: 3 }),
-        Some(Module { element: "u32", threads: 256, blocks: 3 }),
-        Some(Module { element: "u64", threads: 256, blocks: 3 }),
-        Some(Module { element: "f16", threads: 256, blocks: 3 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 3 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
 };
 
 /// short rows side by side in a warp: bitwise and, or, exclusive or.
 pub(super) const ROW_BITS: Entry = Entry {
     stem: "row_bits",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 3 }),
-        Some(Module { element: "u8", threads: 256, blocks: 3 }),
-        Some(Module { element: "u16", threads: 256, blocks: 3 }),
-        Some(Module { element: "u32", threads: 256, blocks: 3 }),
-        Some(Module { element: "u64", threads: 256, blocks: 3 }),
-        Some(Module { element: "u8", threads: 256, blocks: 3 }),
-        Some(Module { element: "u16", threads: 256, blocks: 3 }),
-        Some(Module { element: "u32", threads: 256, blocks: 3 }),
-        Some(Module { element: "u64", threads: 256, blocks: 3 }),
-        None,
-        None,
-        None,
-        None,
-    ],
+    elements: WORDS_AND_TRUTH,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 0, 0, 0, 0],
+    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 0, 0, 0, 0],
 };
 
 /// short rows side by side in a warp: sums of squares, norms, variances and standard deviations.
 pub(super) const ROW_SQUARES: Entry = Entry {
     stem: "row_squares",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
 };
 
 /// columns side by side: sums and means.
 pub(super) const COLUMN_SUMS: Entry = Entry {
     stem: "column_sums",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 2 }),
-        Some(Module { element: "i8", threads: 256, blocks: 2 }),
-        Some(Module { element: "i16", threads: 256, blocks: 2 }),
-        Some(Module { element: "i32", threads: 256, blocks: 2 }),
-        Some(Module { element: "i64", threads: 256, blocks: 2 }),
-        Some(Module { element: "u8", threads: 256, blocks: 2 }),
-        Some(Module { element: "u16", threads: 256, blocks: 2 }),
-        Some(Module { element: "u32", threads: 256, blocks: 2 }),
-        Some(Module { element: "u64", threads: 256, blocks: 2 }),
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// columns side by side: the smallest or the largest element.
 pub(super) const COLUMN_EXTREMES: Entry = Entry {
     stem: "column_extremes",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 2 }),
-        Some(Module { element: "i8", threads: 256, blocks: 2 }),
-        Some(Module { element: "i16", threads: 256, blocks: 2 }),
-        Some(Module { element: "i32", threads: 256, blocks: 2 }),
-        Some(Module { element: "i64", threads: 256, blocks: 2 }),
-        Some(Module { element: "u8", threads: 256, blocks: 2 }),
-        Some(Module { element: "u16", threads: 256, blocks: 2 }),
-        Some(Module { element: "u32", threads: 256, blocks: 2 }),
-        Some(Module { element: "u64", threads: 256, blocks: 2 }),
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// columns side by side: how many elements are not zero, or NaN.
 pub(super) const COLUMN_COUNTS: Entry = Entry {
     stem: "column_counts",
-    modules: [
-        Some(Module { element: "u8", threads: 256, blocks: 2 }),
-        Some(Module { element: "u8", threads: 256, blocks: 2 }),
-        Some(Module { element: "u16", threads: 256, blocks: 2 }),
-        Some(Module { element: "u32", threads: 256, blocks: 2 }),
-        Some(Module { element: "u64", threads: 256, blocks: 2 }),
-        Some(Module { element: "u8", threads: 256, blocks: 2 }),
-        Some(Module { element: "u16", threads: 256, blocks: 2 }),
-        Some(Module { element: "u32", threads: 256, blocks: 2 }),
-        Some(Module { element: "u64", threads: 256, blocks: 2 }),
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: WORDS_AND_FLOATS,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// columns side by side: where the smallest or the largest element is first.
 pub(super) const COLUMN_POSITIONS: Entry = Entry {
     stem: "column_positions",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 2 }),
-        Some(Module { element: "i8", threads: 256, blocks: 2 }),
-        Some(Module { element: "i16", threads: 256, blocks: 2 }),
-        Some(Module { element: "i32", threads: 256, blocks: 2 }),
-        Some(Module { element: "i64", threads: 256, blocks: 2 }),
-        Some(Module { element: "u8", threads: 256, blocks: 2 }),
-        Some(Module { element: "u16", threads: 256, blocks: 2 }),
-        Some(Module { element: "u32", threads: 256, blocks: 2 }),
-        Some(Module { element: "u64", threads: 256, blocks: 2 }),
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// columns side by side: the largest absolute value.
 pub(super) const COLUMN_MAGNITUDES: Entry = Entry {
     stem: "column_magnitudes",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 2 }),
-        Some(Module { element: "i8", threads: 256, blocks: 2 }),
-        Some(Module { element: "i16", threads: 256, blocks: 2 }),
-        Some(Module { element: "i32", threads: 256, blocks: 2 }),
-        Some(Module { element: "i64", threads: 256, blocks: 2 }),
-        Some(Module { element: "u8", threads: 256, blocks: 2 }),
-        Some(Module { element: "u16", threads: 256, blocks: 2 }),
-        Some(Module { element: "u32", threads: 256, blocks: 2 }),
-        Some(Module { element: "u64", threads: 256, blocks: 2 }),
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// columns side by side: bitwise and, or, exclusive or.
 pub(super) const COLUMN_BITS: Entry = Entry {
     stem: "column_bits",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 2 }),
-        Some(Module { element: "u8", threads: 256, blocks: 2 }),
-        Some(Module { element: "u16", threads: 256, blocks: 2 }),
-        Some(Module { element: "u32", threads: 256, blocks: 2 }),
-        Some(Module { element: "u64", threads: 256, blocks: 2 }),
-        Some(Module { element: "u8", threads: 256, blocks: 2 }),
-        Some(Module { element: "u16", threads: 256, blocks: 2 }),
-        Some(Module { element: "u32", threads: 256, blocks: 2 }),
-        Some(Module { element: "u64", threads: 256, blocks: 2 }),
-        None,
-        None,
-        None,
-        None,
-    ],
+    elements: WORDS_AND_TRUTH,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 0, 0, 0, 0],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0],
 };
 
 /// columns side by side: sums of squares and norms.
 pub(super) const COLUMN_SQUARES: Entry = Entry {
     stem: "column_squares",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
 };
 
 /// columns side by side: variances and standard deviations.
 pub(super) const COLUMN_VARIANCES: Entry = Entry {
     stem: "column_variances",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
 };
 
 /// any axes of any view: sums and means.
 pub(super) const STRIDED_SUMS: Entry = Entry {
     stem: "strided_sums",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "i8", threads: 256, blocks: 4 }),
-        Some(Module { element: "i16", threads: 256, blocks: 4 }),
-        Some(Module { element: "i32", threads: 256, blocks: 4 }),
-        Some(Module { element: "i64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 3 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3, 2],
 };
 
 /// any axes of any view: the smallest or the largest element.
 pub(super) const STRIDED_EXTREMES: Entry = Entry {
     stem: "strided_extremes",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "i8", threads: 256, blocks: 4 }),
-        Some(Module { element: "i16", threads: 256, blocks: 4 }),
-        Some(Module { element: "i32", threads: 256, blocks: 4 }),
-        Some(Module { element: "i64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
 };
 
 /// any axes of any view: how many elements are not zero, or NaN.
 pub(super) const STRIDED_COUNTS: Entry = Entry {
     stem: "strided_counts",
-    modules: [
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: WORDS_AND_FLOATS,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
 };
 
 /// any axes of any view: where the smallest or the largest element is first.
 pub(super) const STRIDED_POSITIONS: Entry = Entry {
     stem: "strided_positions",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "i8", threads: 256, blocks: 4 }),
-        Some(Module { element: "i16", threads: 256, blocks: 4 }),
-        Some(Module { element: "i32", threads: 256, blocks: 4 }),
-        Some(Module { element: "i64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
 };
 
 /// any axes of any view: the largest absolute value.
 pub(super) const STRIDED_MAGNITUDES: Entry = Entry {
     stem: "strided_magnitudes",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "i8", threads: 256, blocks: 4 }),
-        Some(Module { element: "i16", threads: 256, blocks: 4 }),
-        Some(Module { element: "i32", threads: 256, blocks: 4 }),
-        Some(Module { element: "i64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
 };
 
 /// any axes of any view: bitwise and, or, exclusive or.
 pub(super) const STRIDED_BITS: Entry = Entry {
     stem: "strided_bits",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        None,
-        None,
-        None,
-        None,
-    ],
+    elements: WORDS_AND_TRUTH,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 0, 0, 0, 0],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0],
 };
 
 /// any axes of any view: sums of squares and norms.
 pub(super) const STRIDED_SQUARES: Entry = Entry {
     stem: "strided_squares",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
 };
 
 /// any axes of any view: sums of squares, norms, variances and standard deviations of integers.
 pub(super) const STRIDED_INTEGER_SQUARES: Entry = Entry {
     stem: "strided_integer_squares",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "i8", threads: 256, blocks: 4 }),
-        Some(Module { element: "i16", threads: 256, blocks: 4 }),
-        Some(Module { element: "i32", threads: 256, blocks: 4 }),
-        Some(Module { element: "i64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        None,
-        None,
-        None,
-        None,
-    ],
+    elements: WHOLE_NUMBERS,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 0, 0, 0, 0],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0],
 };
 
 /// any axes of any view: variances and standard deviations.
 pub(super) const STRIDED_VARIANCES: Entry = Entry {
     stem: "strided_variances",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
 };
 
 /// any axes of any view: logarithms of sums of exponentials.
 pub(super) const STRIDED_LOGSUMEXP: Entry = Entry {
     stem: "strided_logsumexp",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
 };
 
 /// outputs of few elements, several of them a thread's: sums and means.
 pub(super) const ABREAST_SUMS: Entry = Entry {
     stem: "abreast_sums",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "i8", threads: 256, blocks: 4 }),
-        Some(Module { element: "i16", threads: 256, blocks: 4 }),
-        Some(Module { element: "i32", threads: 256, blocks: 4 }),
-        Some(Module { element: "i64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 2, 2, 3, 4],
 };
 
 /// outputs of few elements, several of them a thread's: the smallest or the largest element.
 pub(super) const ABREAST_EXTREMES: Entry = Entry {
     stem: "abreast_extremes",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "i8", threads: 256, blocks: 4 }),
-        Some(Module { element: "i16", threads: 256, blocks: 4 }),
-        Some(Module { element: "i32", threads: 256, blocks: 4 }),
-        Some(Module { element: "i64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
 };
 
 /// outputs of few elements, several of them a thread's: how many elements are not zero, or NaN.
 pub(super) const ABREAST_COUNTS: Entry = Entry {
     stem: "abreast_counts",
-    modules: [
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: WORDS_AND_FLOATS,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
 };
 
 /// outputs of few elements, several of them a thread's: where the smallest or the largest element is first.
 pub(super) const ABREAST_POSITIONS: Entry = Entry {
     stem: "abreast_positions",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "i8", threads: 256, blocks: 4 }),
-        Some(Module { element: "i16", threads: 256, blocks: 4 }),
-        Some(Module { element: "i32", threads: 256, blocks: 4 }),
-        Some(Module { element: "i64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
 };
 
 /// outputs of few elements, several of them a thread's: sums of squares and norms.
 pub(super) const ABREAST_SQUARES: Entry = Entry {
     stem: "abreast_squares",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 3 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 3 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3],
 };
 
 /// outputs of few elements, several of them a thread's: variances and standard deviations.
 pub(super) const ABREAST_VARIANCES: Entry = Entry {
     stem: "abreast_variances",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 3 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 3, 3],
 };
 
 /// outputs of few elements, several of them a thread's: products.
 pub(super) const ABREAST_PRODS: Entry = Entry {
     stem: "abreast_prods",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 3 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 3 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3],
 };
 
 /// any axes of any view: products.
 pub(super) const STRIDED_PRODS: Entry = Entry {
     stem: "strided_prods",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 3 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 3 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3],
 };
 
 /// segments of an array: sums and means.
 pub(super) const SEGMENTS_SUMS: Entry = Entry {
     stem: "segments_sums",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 3 }),
-        Some(Module { element: "i8", threads: 256, blocks: 3 }),
-        Some(Module { element: "i16", threads: 256, blocks: 3 }),
-        Some(Module { element: "i32", threads: 256, blocks: 3 }),
-        Some(Module { element: "i64", threads: 256, blocks: 3 }),
-        Some(Module { element: "u8", threads: 256, blocks: 3 }),
-        Some(Module { element: "u16", threads: 256, blocks: 3 }),
-        Some(Module { element: "u32", threads: 256, blocks: 3 }),
-        Some(Module { element: "u64", threads: 256, blocks: 3 }),
-        Some(Module { element: "f16", threads: 256, blocks: 3 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
-        Some(Module { element: "f32", threads: 256, blocks: 3 }),
-        Some(Module { element: "f64", threads: 256, blocks: 3 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
 };
 
 /// segments of an array: the smallest or the largest element.
 pub(super) const SEGMENTS_EXTREMES: Entry = Entry {
     stem: "segments_extremes",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "i8", threads: 256, blocks: 4 }),
-        Some(Module { element: "i16", threads: 256, blocks: 4 }),
-        Some(Module { element: "i32", threads: 256, blocks: 4 }),
-        Some(Module { element: "i64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
 };
 
 /// segments of an array: how many elements are not zero, or NaN.
 pub(super) const SEGMENTS_COUNTS: Entry = Entry {
     stem: "segments_counts",
-    modules: [
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: WORDS_AND_FLOATS,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
 };
 
 /// segments of an array: where the smallest or the largest element is first.
 pub(super) const SEGMENTS_POSITIONS: Entry = Entry {
     stem: "segments_positions",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "i8", threads: 256, blocks: 4 }),
-        Some(Module { element: "i16", threads: 256, blocks: 4 }),
-        Some(Module { element: "i32", threads: 256, blocks: 4 }),
-        Some(Module { element: "i64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
-        Some(Module { element: "f64", threads: 256, blocks: 4 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
 };
 
 /// segments of an array: bitwise and, or, exclusive or.
 pub(super) const SEGMENTS_BITS: Entry = Entry {
     stem: "segments_bits",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        Some(Module { element: "u8", threads: 256, blocks: 4 }),
-        Some(Module { element: "u16", threads: 256, blocks: 4 }),
-        Some(Module { element: "u32", threads: 256, blocks: 4 }),
-        Some(Module { element: "u64", threads: 256, blocks: 4 }),
-        None,
-        None,
-        None,
-        None,
-    ],
+    elements: WORDS_AND_TRUTH,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 0, 0, 0, 0],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0],
 };
 
 /// segments of an array: sums of squares and norms.
 pub(super) const SEGMENTS_SQUARES: Entry = Entry {
     stem: "segments_squares",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
 };
 
 /// segments of an array: variances and standard deviations.
 pub(super) const SEGMENTS_VARIANCES: Entry = Entry {
     stem: "segments_variances",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
 };
 
 /// segments of an array: logarithms of sums of exponentials.
 pub(super) const SEGMENTS_LOGSUMEXP: Entry = Entry {
     stem: "segments_logsumexp",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
 };
 
 /// segments of an array: products.
 pub(super) const SEGMENTS_PRODS: Entry = Entry {
     stem: "segments_prods",
-    modules: [
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        Some(Module { element: "f16", threads: 256, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
-        Some(Module { element: "f32", threads: 256, blocks: 2 }),
-        Some(Module { element: "f64", threads: 256, blocks: 2 }),
-    ],
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
 };
 
 /// segments that follow each other, in tiles: sums and means.
 pub(super) const SEGMENT_TILES_SUMS: Entry = Entry {
     stem: "segment_tiles_sums",
-    modules: [
-        Some(Module { element: "bool", threads: 32, blocks: 26 }),
-        Some(Module { element: "i8", threads: 32, blocks: 26 }),
-        Some(Module { element: "i16", threads: 32, blocks: 26 }),
-        Some(Module { element: "i32", threads: 32, blocks: 26 }),
-        Some(Module { element: "i64", threads: 32, blocks: 26 }),
-        Some(Module { element: "u8", threads: 32, blocks: 26 }),
-        Some(Module { element: "u16", threads: 32, blocks: 26 }),
-        Some(Module { element: "u32", threads: 32, blocks: 26 }),
-        Some(Module { element: "u64", threads: 32, blocks: 26 }),
-        Some(Module { element: "f16", threads: 32, blocks: 26 }),
-        Some(Module { element: "bf16", threads: 32, blocks: 26 }),
-        Some(Module { element: "f32", threads: 32, blocks: 26 }),
-        Some(Module { element: "f64", threads: 32, blocks: 26 }),
-    ],
+    elements: ALL,
+    threads: [32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32],
+    blocks: [26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26],
 };
 
 /// segments that follow each other, in tiles: the smallest or the largest element.
 pub(super) const SEGMENT_TILES_EXTREMES: Entry = Entry {
     stem: "segment_tiles_extremes",
-    modules: [
-        Some(Module { element: "bool", threads: 32, blocks: 26 }),
-        Some(Module { element: "i8", threads: 32, blocks: 26 }),
-        Some(Module { element: "i16", threads: 32, blocks: 26 }),
-        Some(Module { element: "i32", threads: 32, blocks: 26 }),
-        Some(Module { element: "i64", threads: 32, blocks: 26 }),
-        Some(Module { element: "u8", threads: 32, blocks: 26 }),
-        Some(Module { element: "u16", threads: 32, blocks: 26 }),
-        Some(Module { element: "u32", threads: 32, blocks: 26 }),
-        Some(Module { element: "u64", threads: 32, blocks: 26 }),
-        Some(Module { element: "f16", threads: 32, blocks: 26 }),
-        Some(Module { element: "bf16", threads: 32, blocks: 26 }),
-        Some(Module { element: "f32", threads: 32, blocks: 26 }),
-        Some(Module { element: "f64", threads: 32, blocks: 26 }),
-    ],
+    elements: ALL,
+    threads: [32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32],
+    blocks: [26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26],
 };
 
 /// segments that follow each other, in tiles: how many elements are not zero, or NaN.
 pub(super) const SEGMENT_TILES_COUNTS: Entry = Entry {
     stem: "segment_tiles_counts",
-    modules: [
-        Some(Module { element: "u8", threads: 32, blocks: 26 }),
-        Some(Module { element: "u8", threads: 32, blocks: 26 }),
-        Some(Module { element: "u16", threads: 32, blocks: 26 }),
-        Some(Module { element: "u32", threads: 32, blocks: 26 }),
-        Some(Module { element: "u64", threads: 32, blocks: 26 }),
-        Some(Module { element: "u8", threads: 32, blocks: 26 }),
-        Some(Module { element: "u16", threads: 32, blocks: 26 }),
-        Some(Module { element: "u32", threads: 32, blocks: 26 }),
-        Some(Module { element: "u64", threads: 32, blocks: 26 }),
-        Some(Module { element: "f16", threads: 32, blocks: 26 }),
-        Some(Module { element: "bf16", threads: 32, blocks: 26 }),
-        Some(Module { element: "f32", threads: 32, blocks: 26 }),
-        Some(Module { element: "f64", threads: 32, blocks: 26 }),
-    ],
+    elements: WORDS_AND_FLOATS,
+    threads: [32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32],
+    blocks: [26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26],
 };
 
 /// groups of rows by key: sums and means.
 pub(super) const GROUPS_SUMS: Entry = Entry {
     stem: "groups_sums",
-    modules: [
-        None,
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 512, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
-        Some(Module { element: "f32", threads: 512, blocks: 2 }),
-        Some(Module { element: "f64", threads: 512, blocks: 2 }),
-    ],
+    elements: NUMBERS_BUT_FOR_SIGNS,
+    threads: [0, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
+    blocks: [0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// groups of rows by key: the smallest or the largest element.
 pub(super) const GROUPS_EXTREMES: Entry = Entry {
     stem: "groups_extremes",
-    modules: [
-        None,
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 512, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
-        Some(Module { element: "f32", threads: 512, blocks: 2 }),
-        Some(Module { element: "f64", threads: 512, blocks: 2 }),
-    ],
+    elements: NUMBERS_BUT_FOR_SIGNS,
+    threads: [0, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
+    blocks: [0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// groups of rows by key: how many elements are not zero, or NaN.
 pub(super) const GROUPS_COUNTS: Entry = Entry {
     stem: "groups_counts",
-    modules: [
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u8", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u16", threads: 512, blocks: 2 }),
-        Some(Module { element: "u32", threads: 512, blocks: 2 }),
-        Some(Module { element: "u64", threads: 512, blocks: 2 }),
-    ],
+    elements: WORDS,
+    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
+    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 };
 
 /// numbers of payloads: of sums, extremes, positions, counts and bits.
 pub(super) const FINISH: Entry = Entry {
     stem: "finish",
-    modules: [
-        Some(Module { element: "bool", threads: 128, blocks: 1 }),
-        Some(Module { element: "i8", threads: 128, blocks: 1 }),
-        Some(Module { element: "i16", threads: 128, blocks: 1 }),
-        Some(Module { element: "i32", threads: 128, blocks: 1 }),
-        Some(Module { element: "i64", threads: 128, blocks: 1 }),
-        Some(Module { element: "u8", threads: 128, blocks: 1 }),
-        Some(Module { element: "u16", threads: 128, blocks: 1 }),
-        Some(Module { element: "u32", threads: 128, blocks: 1 }),
-        Some(Module { element: "u64", threads: 128, blocks: 1 }),
-        Some(Module { element: "f16", threads: 128, blocks: 1 }),
-        Some(Module { element: "bf16", threads: 128, blocks: 1 }),
-        Some(Module { element: "f32", threads: 128, blocks: 1 }),
-        Some(Module { element: "f64", threads: 128, blocks: 1 }),
-    ],
+    elements: ALL,
+    threads: [128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128],
+    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
 };
 
 /// numbers of payloads: of sums of squares: those, or their roots.
 pub(super) const FINISH_SQUARES: Entry = Entry {
     stem: "finish_squares",
-    modules: [
-        Some(Module { element: "bool", threads: 128, blocks: 1 }),
-        Some(Module { element: "i8", threads: 128, blocks: 1 }),
-        Some(Module { element: "i16", threads: 128, blocks: 1 }),
-        Some(Module { element: "i32", threads: 128, blocks: 1 }),
-        Some(Module { element: "i64", threads: 128, blocks: 1 }),
-        Some(Module { element: "u8", threads: 128, blocks: 1 }),
-        Some(Module { element: "u16", threads: 128, blocks: 1 }),
-        Some(Module { element: "u32", threads: 128, blocks: 1 }),
-        Some(Module { element: "u64", threads: 128, blocks: 1 }),
-        Some(Module { element: "f16", threads: 128, blocks: 1 }),
-        Some(Module { element: "bf16", threads: 128, blocks: 1 }),
-        Some(Module { element: "f32", threads: 128, blocks: 1 }),
-        Some(Module { element: "f64", threads: 128, blocks: 1 }),
-    ],
+    elements: ALL,
+    threads: [128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128],
+    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
 };
 
 /// numbers of payloads: of moments: variances, or standard deviations.
 pub(super) const FINISH_MOMENTS: Entry = Entry {
     stem: "finish_moments",
-    modules: [
-        Some(Module { element: "bool", threads: 128, blocks: 1 }),
-        Some(Module { element: "i8", threads: 128, blocks: 1 }),
-        Some(Module { element: "i16", threads: 128, blocks: 1 }),
-        Some(Module { element: "i32", threads: 128, blocks: 1 }),
-        Some(Module { element: "i64", threads: 128, blocks: 1 }),
-        Some(Module { element: "u8", threads: 128, blocks: 1 }),
-        Some(Module { element: "u16", threads: 128, blocks: 1 }),
-        Some(Module { element: "u32", threads: 128, blocks: 1 }),
-        Some(Module { element: "u64", threads: 128, blocks: 1 }),
-        Some(Module { element: "f16", threads: 128, blocks: 1 }),
-        Some(Module { element: "bf16", threads: 128, blocks: 1 }),
-        Some(Module { element: "f32", threads: 128, blocks: 1 }),
-        Some(Module { element: "f64", threads: 128, blocks: 1 }),
-    ],
+    elements: ALL,
+    threads: [128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128],
+    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
 };
 
 /// copies of any axes to rows: of elements of a size.
 pub(super) const GATHER: Entry = Entry {
     stem: "gather",
-    modules: [
-        Some(Module { element: "u8", threads: 256, blocks: 1 }),
-        Some(Module { element: "u8", threads: 256, blocks: 1 }),
-        Some(Module { element: "u16", threads: 256, blocks: 1 }),
-        Some(Module { element: "u32", threads: 256, blocks: 1 }),
-        Some(Module { element: "u64", threads: 256, blocks: 1 }),
-        Some(Module { element: "u8", threads: 256, blocks: 1 }),
-        Some(Module { element: "u16", threads: 256, blocks: 1 }),
-        Some(Module { element: "u32", threads: 256, blocks: 1 }),
-        Some(Module { element: "u64", threads: 256, blocks: 1 }),
-        Some(Module { element: "u16", threads: 256, blocks: 1 }),
-        Some(Module { element: "u16", threads: 256, blocks: 1 }),
-        Some(Module { element: "u32", threads: 256, blocks: 1 }),
-        Some(Module { element: "u64", threads: 256, blocks: 1 }),
-    ],
+    elements: WORDS,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
 };
 
 /// copies of any axes to rows: of elements that marks choose, and to f64.
 pub(super) const CHOOSE: Entry = Entry {
     stem: "choose",
-    modules: [
-        Some(Module { element: "bool", threads: 256, blocks: 1 }),
-        Some(Module { element: "i8", threads: 256, blocks: 1 }),
-        Some(Module { element: "i16", threads: 256, blocks: 1 }),
-        Some(Module { element: "i32", threads: 256, blocks: 1 }),
-        Some(Module { element: "i64", threads: 256, blocks: 1 }),
-        Some(Module { element: "u8", threads: 256, blocks: 1 }),
-        Some(Module { element: "u16", threads: 256, blocks: 1 }),
-        Some(Module { element: "u32", threads: 256, blocks: 1 }),
-        Some(Module { element: "u64", threads: 256, blocks: 1 }),
-        Some(Module { element: "f16", threads: 256, blocks: 1 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 1 }),
-        Some(Module { element: "f32", threads: 256, blocks: 1 }),
-        Some(Module { element: "f64", threads: 256, blocks: 1 }),
-    ],
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
 };
 
 /// copies of any axes to rows: of two ends.
 pub(super) const DIFFERENCE: Entry = Entry {
     stem: "difference",
-    modules: [
-        Some(Module { element: "bool", threads: 128, blocks: 1 }),
-        Some(Module { element: "i8", threads: 128, blocks: 1 }),
-        Some(Module { element: "i16", threads: 128, blocks: 1 }),
-        Some(Module { element: "i32", threads: 128, blocks: 1 }),
-        Some(Module { element: "i64", threads: 128, blocks: 1 }),
-        Some(Module { element: "u8", threads: 128, blocks: 1 }),
-        Some(Module { element: "u16", threads: 128, blocks: 1 }),
-        Some(Module { element: "u32", threads: 128, blocks: 1 }),
-        Some(Module { element: "u64", threads: 128, blocks: 1 }),
-        Some(Module { element: "f16", threads: 128, blocks: 1 }),
-        Some(Module { element: "bf16", threads: 128, blocks: 1 }),
-        Some(Module { element: "f32", threads: 128, blocks: 1 }),
-        Some(Module { element: "f64", threads: 128, blocks: 1 }),
-    ],
+    elements: ALL,
+    threads: [128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128],
+    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
 };
 
 /// All of them.

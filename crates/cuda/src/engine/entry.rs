@@ -2,19 +2,26 @@
 
 use warpfold_core::DType;
 
+/// By element type, in the order of [`DType::ALL`]: the type in a module's name, which is another one
+/// of this size if the kernel asks for no more; empty where there is none.
+pub(super) type Elements = [&'static str; DType::ALL.len()];
+
 /// A kernel, as `kernels/catalogue.json` names it: a module for each element type that it
 /// serves.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) stem: &'static str,
-    /// By element type, in the order of [`DType::ALL`].
-    pub(super) modules: [Option<Module>; DType::ALL.len()],
+    pub(super) elements: Elements,
+    /// The most threads of a block, by element type.
+    pub(super) threads: [u16; DType::ALL.len()],
+    /// Blocks that fit a multiprocessor at least, by element type.
+    pub(super) blocks: [u8; DType::ALL.len()],
 }
 
 /// A kernel for one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Module {
-    /// The type in its name: another one of this size, if the kernel asks for no more.
+    /// The type in its name.
     pub(super) element: &'static str,
     /// The most threads of a block.
     pub(super) threads: u32,
@@ -25,7 +32,10 @@ pub(super) struct Module {
 impl Entry {
     /// The kernel for elements of a type, if there is one.
     pub(super) fn module(&self, dtype: DType) -> Option<Module> {
-        self.modules[dtype.known() as usize]
+        let place = dtype.known() as usize;
+        let element = self.elements[place];
+        let (threads, blocks) = (self.threads[place].into(), self.blocks[place].into());
+        (!element.is_empty()).then_some(Module { element, threads, blocks })
     }
 
     /// Its name, and that of its module in the archive.
