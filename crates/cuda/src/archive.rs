@@ -148,7 +148,6 @@ fn module_in(modules: &mut &'static [u8]) -> Option<(&'static str, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::renumber::absolute;
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     /// An archive of two groups, of which the first has one module.

@@ -25,6 +25,7 @@ mod packing;
 mod pairs;
 mod pixels;
 mod races;
+mod renumber;
 mod samples;
 mod small;
 mod stack;

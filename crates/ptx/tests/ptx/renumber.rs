@@ -1,0 +1,1 @@
+../../../cuda/src/renumber.rs
