@@ -1,7 +1,8 @@
 //! The arrays that are reduced: the same on every run.
 
+use std::io::ErrorKind;
 use std::sync::{Mutex, PoisonError};
-use warpfold::{DType, bf16, f16};
+use warpfold::{DType, Numbers, bf16, f16};
 use warpfold_threads::{Threads, scoped};
 
 /// What the arrays hold.
@@ -106,29 +107,31 @@ pub(super) struct Buffers {
     second: Words,
 }
 
-/// Memory on huge pages where the system gives them, as NumPy asks for its
-/// arrays too: with small ones, looking up addresses costs more than any
-/// kernel.
+/// Memory on large pages where the system gives them, as NumPy asks for its arrays too: with
+/// small ones, looking up addresses costs more than any kernel. It begins at a page.
 #[derive(Default)]
-struct Words(Option<memmap2::MmapMut>);
+struct Words(Option<Numbers>);
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
 
 impl Words {
     /// Room for `len` words.
     fn grow(&mut self, len: usize) -> std::io::Result<&mut [u64]> {
         if self.all().len() < len {
-            let map = memmap2::MmapMut::map_anon(len.max(1) * size_of::<u64>())?;
-            #[cfg(target_os = "linux")]
-            // Without huge pages the benchmark is slower, not wrong.
-            let _ = map.advise(memmap2::Advice::HugePage);
-            self.0 = Some(map);
+            let more = len.saturating_add(PAGE / 8);
+            // `zeros` panics where the system refuses.
+            Vec::<u64>::new().try_reserve_exact(more).map_err(|_| ErrorKind::OutOfMemory)?;
+            self.0 = Some(Numbers::zeros(DType::U64, more));
         }
-        let bytes = self.0.as_deref_mut().unwrap_or(&mut []);
-        Ok(&mut bytemuck::cast_slice_mut(bytes)[..len])
+        let words = self.0.as_mut().and_then(Numbers::as_mut_slice::<u64>).unwrap_or(&mut []);
+        let skipped = words.as_ptr().align_offset(PAGE).min(words.len());
+        Ok(&mut words[skipped..][..len])
     }
 
     fn all(&self) -> &[u64] {
-        // A mapping begins at a page and holds whole words.
-        self.0.as_deref().map_or(&[], bytemuck::cast_slice)
+        let words = self.0.as_ref().and_then(Numbers::as_slice::<u64>).unwrap_or(&[]);
+        &words[words.as_ptr().align_offset(PAGE).min(words.len())..]
     }
 }
 

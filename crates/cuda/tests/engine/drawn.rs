@@ -81,7 +81,7 @@ fn drawn(device: &Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
 #[test]
 fn drawn_data() {
     let options = Options { checks: Checks::ALL, ..Options::default() };
-    drawn(&(Arc::new(Sim::new(options)) as Arc<dyn Device>), 35, up_to(2000, 160), 9000);
+    drawn(&(Arc::new(Sim::new(options)) as Arc<dyn Device>), 35, up_to(2000, 80), 9000);
 }
 
 #[test]

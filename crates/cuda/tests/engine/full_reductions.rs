@@ -217,11 +217,12 @@ fn hazards(device: &Arc<dyn Device>) {
 /// Tiles that are no block's share, with the extremes in them: twice, as far apart
 /// as in other warps and other tiles, and once more behind them.
 fn drawn_tiles(device: &Arc<dyn Device>) {
-    for (threads, blocks) in [(32, 3), (64, 2)] {
+    for (which, (threads, blocks)) in [(32, 3), (64, 2)].into_iter().enumerate() {
         let shape = Shape { threads: Some(threads), blocks: Some(blocks), walk: None };
         let engine = Engine::with_shape(Arc::clone(device), shape);
         let note = format!("drawn by {blocks} blocks of {threads} threads");
-        for dtype in DType::ALL {
+        // Each type by one of them, or by both.
+        for dtype in DType::ALL.into_iter().skip(which % up_to(1, 2)).step_by(up_to(1, 2)) {
             with_element!(dtype, T => {
                 let tile = 4 * 16 / size_of::<T>() * threads as usize;
                 // Nearly the fewest tiles that some are drawn of, an eighth: an odd number.
