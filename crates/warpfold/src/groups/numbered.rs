@@ -188,6 +188,7 @@ impl Groups {
     pub(super) fn append(&mut self, other: &Groups) -> Result<Vec<u32>> {
         check_count(self.len() + other.len(), 0)?;
         let first = self.len() as u32;
+        check_memory(size_of::<u32>() * other.len())?;
         self.columns[0].append(&other.columns[0])?;
         Ok((first..self.len() as u32).collect())
     }

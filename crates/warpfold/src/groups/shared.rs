@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use warpfold_core::layout::Input;
 use warpfold_core::{Error, Result};
-use warpfold_cpu::groups::{LEFT_OUT, Positions, Rows, hash, hash_text};
+use warpfold_cpu::groups::{LEFT_OUT, Positions, Rows, check_memory, hash, hash_text};
 
 /// Parts, as bits of a hash.
 const BITS: u32 = 6;
@@ -107,6 +107,8 @@ impl SharedGroups {
 
     /// Hands the groups of a partial over to the parts.
     fn pour(&self, from: &GroupPartial) -> Result<()> {
+        // A part, a place and a number of each.
+        check_memory(3 * size_of::<u32>() * from.len())?;
         let of: Vec<u8> = from.groups.columns()[0].hashes().map(part_of).collect();
         let (starts, groups) = by_parts(&of, PARTS);
         let mut places = vec![LEFT_OUT; of.len()];
