@@ -47,14 +47,16 @@ pub(crate) fn push(out: &mut String, number: Scalar, style: Style) {
             Scalar::Bool(x) => write!(out, "{x}"),
             Scalar::Int(x, _) => write!(out, "{x}"),
             Scalar::UInt(x, _) => write!(out, "{x}"),
-            Scalar::F16(x) => push_float(out, f64::from(x), style, || {
-                shortest(f64::from(x), |d| f16::from_f64(d) == x)
+            Scalar::F16(x) => push_float(out, f64::from(x), style, |out| {
+                out.write_str(&shortest(f64::from(x), |d| f16::from_f64(d) == x))
             }),
-            Scalar::BF16(x) => push_float(out, f64::from(x), style, || {
-                shortest(f64::from(x), |d| bf16::from_f64(d) == x)
+            Scalar::BF16(x) => push_float(out, f64::from(x), style, |out| {
+                out.write_str(&shortest(f64::from(x), |d| bf16::from_f64(d) == x))
             }),
-            Scalar::F32(x) => push_float(out, f64::from(x), style, || format!("{:e}", x.abs())),
-            Scalar::F64(x) => push_float(out, x, style, || format!("{:e}", x.abs())),
+            Scalar::F32(x) => {
+                push_float(out, f64::from(x), style, |out| write!(out, "{:e}", x.abs()))
+            }
+            Scalar::F64(x) => push_float(out, x, style, |out| write!(out, "{:e}", x.abs())),
             other => write!(out, "{other}"),
         },
     };
@@ -82,12 +84,12 @@ pub(crate) fn text(number: Scalar, style: Style) -> String {
     out
 }
 
-/// Appends a float whose shortest digits `scientific` knows, as `d.ddde-n`.
+/// Appends a float whose shortest digits `scientific` appends, as `d.ddde-n`.
 fn push_float(
     out: &mut String,
     x: f64,
     style: Style,
-    scientific: impl FnOnce() -> String,
+    scientific: impl FnOnce(&mut String) -> std::fmt::Result,
 ) -> std::fmt::Result {
     if !x.is_finite() {
         out.push_str(match (style, x.is_nan(), x > 0.0) {
@@ -107,33 +109,33 @@ fn push_float(
         out.push('0');
         return Ok(());
     }
-    lay_out(out, &scientific())
+    let start = out.len();
+    scientific(out)?;
+    lay_out(out, start);
+    Ok(())
 }
 
-/// From `d.ddde-n` to the form people read: positional from 1e-5 up to 1e16.
-fn lay_out(out: &mut String, scientific: &str) -> std::fmt::Result {
-    let Some((mantissa, exponent)) = scientific.split_once('e') else {
-        return out.write_str(scientific);
-    };
-    let Ok(exponent @ -5..=15) = exponent.parse::<i32>() else {
-        return out.write_str(scientific);
-    };
-    let digits = mantissa.chars().filter(char::is_ascii_digit);
+/// Brings `d.ddde-n`, which begins at `start`, to the form people read: positional from 1e-5 up to
+/// 1e16.
+fn lay_out(out: &mut String, start: usize) {
+    let Some((mantissa, exponent)) = out[start..].split_once('e') else { return };
+    let Ok(exponent @ -5..=15) = exponent.parse::<i32>() else { return };
+    let end = start + mantissa.len();
+    out.truncate(end);
+    // The point goes where it belongs: zeros come before the digits or after them.
+    if end > start + 1 {
+        out.remove(start + 1);
+    }
     if exponent < 0 {
-        out.push_str("0.");
-        out.extend(std::iter::repeat_n('0', (-exponent - 1) as usize));
-        out.extend(digits);
-        return Ok(());
+        const ZEROS: &str = "0.0000";
+        out.insert_str(start, &ZEROS[..(1 - exponent) as usize]);
+        return;
     }
-    let whole = exponent as usize + 1;
-    let padding = whole.saturating_sub(digits.clone().count());
-    for (i, digit) in digits.chain(std::iter::repeat_n('0', padding)).enumerate() {
-        if i == whole {
-            out.push('.');
-        }
-        out.push(digit);
+    let point = start + exponent as usize + 1;
+    match out.len() {
+        len if len > point => out.insert(point, '.'),
+        len => out.extend(std::iter::repeat_n('0', point - len)),
     }
-    Ok(())
 }
 
 /// The shortest decimal that `reads_back`, of those the nearest to `x`.

@@ -10,7 +10,7 @@ pub use crate::devices::check_process;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub use crate::devices::{OnHost, engine_of, stream_of};
 pub use crate::explain::{remember_explanations, take_explanations};
-pub use crate::groups::{Counted, GroupValues, NumberedRows, Widening};
+pub use crate::groups::{Counted, GroupReader, GroupValues, SharedGroups, Widening};
 pub use crate::segments::boundaries;
 pub use crate::workers::Workers;
 pub use warpfold_core::element::Known;

@@ -183,7 +183,7 @@ fn report(
     partial: &GroupPartial,
     finish: impl Fn(usize, Op, &[u32]) -> warpfold::Result<GroupColumn>,
 ) -> Result<GroupReport> {
-    let order = partial.group_order()?;
+    let order = partial.group_order(Threads::All)?;
     let ops: Vec<Op> = partial.ops().collect();
     let mut arrays = Vec::new();
     for (column, (name, ..)) in partial.value_columns().enumerate() {

@@ -10,7 +10,9 @@ use crate::number::{self, Style};
 use crate::printable::{printable, printable_key};
 use std::borrow::Cow;
 use std::io::{Result, Write};
-use warpfold::{GroupColumn, KeyValues, Op, Scalar, Unit};
+use std::ops::Range;
+use warpfold::{GroupColumn, KeyValues, Op, Scalar, Threads, Unit};
+use warpfold_threads::Pieces;
 
 /// The answers of all groups.
 #[derive(Debug)]
@@ -71,30 +73,65 @@ impl GroupReport {
         name.into_iter().chain(keys).chain(self.fields()).collect()
     }
 
-    /// Calls `row` with each array's name, the place of each group and its answers.
+    /// Calls `row` with the place of each group of a range and its answers.
     fn for_each_row(
         &self,
-        mut row: impl FnMut(&str, usize, &[Option<Counted<'_>>]) -> Result<()>,
+        array: &GroupRows,
+        groups: Range<usize>,
+        mut row: impl FnMut(usize, &[Option<Counted<'_>>]) -> Result<()>,
     ) -> Result<()> {
         let mut answers = Vec::new();
-        for array in &self.arrays {
-            for group in 0..self.groups {
-                answers.clear();
-                for column in &array.columns {
-                    let value = column.get(group);
-                    let unit = array.unit_of(column.op());
-                    answers.push(value.map(|value| (value.first(), unit)));
-                    if column.op().pair().is_some() {
-                        let second = value.and_then(|value| value.second());
-                        answers.push(second.map(|second| (second, unit)));
-                    }
+        for group in groups {
+            answers.clear();
+            for column in &array.columns {
+                let value = column.get(group);
+                let unit = array.unit_of(column.op());
+                answers.push(value.map(|value| (value.first(), unit)));
+                if column.op().pair().is_some() {
+                    let second = value.and_then(|value| value.second());
+                    answers.push(second.map(|second| (second, unit)));
                 }
-                row(&array.name, group, &answers)?;
+            }
+            row(group, &answers)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what `row` makes of each array, the place of each group and its answers: threads make
+    /// the text of rows side by side.
+    fn write_rows(
+        &self,
+        out: &mut dyn Write,
+        row: impl Fn(&mut Vec<u8>, &GroupRows, usize, &[Option<Counted<'_>>]) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let at_once = ROWS * 4 * Threads::All.count();
+        for array in &self.arrays {
+            for first in (0..self.groups).step_by(at_once) {
+                let end = self.groups.min(first + at_once);
+                let pieces = Pieces::new((end - first).div_ceil(ROWS));
+                let made = Threads::All.run(pieces.count(), || {
+                    let mut made = Vec::new();
+                    while let Some(piece) = pieces.take() {
+                        let from = first + piece * ROWS;
+                        let (mut text, rows) = (Vec::new(), from..end.min(from + ROWS));
+                        let done = self.for_each_row(array, rows, |group, answers| {
+                            row(&mut text, array, group, answers)
+                        });
+                        made.push((piece, done.map(|()| text)));
+                    }
+                    made
+                });
+                let mut made: Vec<_> = made.into_iter().flatten().collect();
+                made.sort_unstable_by_key(|&(piece, _)| piece);
+                made.into_iter().try_for_each(|(_, text)| out.write_all(&text?))?;
             }
         }
         Ok(())
     }
 }
+
+/// Rows whose text one thread makes at once.
+const ROWS: usize = 1 << 12;
 
 fn names(op: Op) -> Vec<&'static str> {
     op.pair().map_or_else(|| vec![op.name()], |(first, second)| vec![first.name(), second.name()])
@@ -130,43 +167,43 @@ fn write_plain(report: &GroupReport, hex: bool, out: &mut dyn Write) -> Result<(
         let header: Vec<_> = report.header().into_iter().map(printable).collect();
         writeln!(out, "{}", header.join("\t"))?;
     }
-    let mut line = String::new();
-    report.for_each_row(|name, group, answers| {
-        line.clear();
+    report.write_rows(out, |line, array, group, answers| {
         if report.is_named() {
-            line += &printable(name);
-            line.push('\t');
+            line.extend(printable(&array.name).as_bytes());
+            line.push(b'\t');
         }
         for keys in &report.keys {
-            line += &key(keys, group);
-            line.push('\t');
+            line.extend(key(keys, group).as_bytes());
+            line.push(b'\t');
         }
         for (i, answer) in answers.iter().enumerate() {
             if i > 0 {
-                line.push('\t');
+                line.push(b'\t');
             }
             match answer {
-                Some(number) => line += &text(*number, Style::text(hex)),
-                None => line.push('-'),
+                Some(number) => line.extend(text(*number, Style::text(hex)).as_bytes()),
+                None => line.push(b'-'),
             }
         }
-        line.push('\n');
-        out.write_all(line.as_bytes())
+        line.push(b'\n');
+        Ok(())
     })
 }
 
 fn write_table(report: &GroupReport, hex: bool, out: &mut dyn Write) -> Result<()> {
     let dash = || "-".to_string();
     let mut rows = Vec::new();
-    report.for_each_row(|name, group, answers| {
-        let mut row = Vec::new();
-        row.extend(report.is_named().then(|| name.to_string()));
-        row.extend(report.keys.iter().map(|keys| key(keys, group).into_owned()));
-        let shown = |number: &Counted<'_>| text(*number, Style::text(hex));
-        row.extend(answers.iter().map(|answer| answer.as_ref().map_or_else(dash, shown)));
-        rows.push(row);
-        Ok(())
-    })?;
+    for array in &report.arrays {
+        report.for_each_row(array, 0..report.groups, |group, answers| {
+            let mut row = Vec::new();
+            row.extend(report.is_named().then(|| array.name.clone()));
+            row.extend(report.keys.iter().map(|keys| key(keys, group).into_owned()));
+            let shown = |number: &Counted<'_>| text(*number, Style::text(hex));
+            row.extend(answers.iter().map(|answer| answer.as_ref().map_or_else(dash, shown)));
+            rows.push(row);
+            Ok(())
+        })?;
+    }
     let names = usize::from(report.is_named()) + report.keys.len();
     let header: Vec<_> = report.header().into_iter().map(printable).collect();
     writeln!(out, "{}", grid(&header, rows, names))
@@ -176,9 +213,10 @@ fn write_csv(report: &GroupReport, delimiter: u8, hex: bool, out: &mut dyn Write
     let mut row = Row::new(out, delimiter);
     report.header().into_iter().try_for_each(|name| row.cell(name))?;
     row.end()?;
-    report.for_each_row(|name, group, answers| {
+    report.write_rows(out, |out, array, group, answers| {
+        let mut row = Row::new(out, delimiter);
         if report.is_named() {
-            row.cell(name)?;
+            row.cell(&array.name)?;
         }
         for keys in &report.keys {
             match (keys.number(group), keys.text_bytes(group)) {
@@ -199,18 +237,17 @@ fn write_csv(report: &GroupReport, delimiter: u8, hex: bool, out: &mut dyn Write
 /// `{"by":{"region":"north"},"mean":1.5}`.
 fn write_json(report: &GroupReport, lines: bool, hex: bool, out: &mut dyn Write) -> Result<()> {
     let fields = report.fields();
-    let mut first = true;
-    report.for_each_row(|name, group, answers| {
-        let before: &[u8] = match (lines, first) {
-            (true, _) => b"",
-            (false, true) => b"[",
-            (false, false) => b",\n ",
-        };
-        out.write_all(before)?;
-        first = false;
+    let begins = |array, group| group == 0 && core::ptr::eq(array, &raw const report.arrays[0]);
+    if !lines {
+        out.write_all(b"[")?;
+    }
+    report.write_rows(out, |out, array, group, answers| {
+        if !lines && !begins(array, group) {
+            out.write_all(b",\n ")?;
+        }
         out.write_all(b"{")?;
         if report.is_named() {
-            write!(out, "\"name\":{},", quoted(name))?;
+            write!(out, "\"name\":{},", quoted(&array.name))?;
         }
         out.write_all(b"\"by\":{")?;
         for (i, (label, keys)) in report.key_names.iter().zip(&report.keys).enumerate() {
@@ -229,9 +266,5 @@ fn write_json(report: &GroupReport, lines: bool, hex: bool, out: &mut dyn Write)
         }
         out.write_all(if lines { b"}\n" } else { b"}" })
     })?;
-    match (lines, first) {
-        (true, _) => Ok(()),
-        (false, true) => writeln!(out, "[]"),
-        (false, false) => writeln!(out, "]"),
-    }
+    if lines { Ok(()) } else { writeln!(out, "]") }
 }

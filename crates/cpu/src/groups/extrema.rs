@@ -1,7 +1,7 @@
 //! Smallest and largest elements of groups, and where they are.
 
-use super::memory::{OutOfMemory, extend};
-use super::table::{Rows, Table, items};
+use super::memory::{OutOfMemory, ask, ask_ahead, extend};
+use super::table::{LEFT_OUT, Rows, Table, items};
 use super::words::{self, damaged};
 use core::any::Any;
 use warpfold_core::element::Key;
@@ -122,6 +122,10 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
         let items = items::<T>(rows.items);
         assert_eq!(rows.groups.len(), items.len());
         for (row, (&group, &x)) in rows.groups.iter().zip(items).enumerate() {
+            ask_ahead(&self.ends, rows.groups, row);
+            if AT {
+                ask_ahead(&self.places, rows.groups, row);
+            }
             let group = group as usize;
             let at = if AT { rows.positions.get(row) } else { 0 };
             let ends = &mut self.ends[group];
@@ -138,7 +142,8 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
 
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
         let Some(other) = other.as_any().downcast_ref::<Self>() else { return false };
-        for (from, (theirs, &group)) in other.ends.iter().zip(groups).enumerate() {
+        let kept = |&(_, (_, &group)): &(usize, (&Ends<T::Key>, &u32))| group != LEFT_OUT;
+        for (from, (theirs, &group)) in other.ends.iter().zip(groups).enumerate().filter(kept) {
             let group = group as usize;
             let places = other.places.get(from).copied();
             let Places { min, max, first_nan } =
@@ -170,6 +175,13 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
         let Some(all) = all.collect() else { return false };
         self.ends = all;
         true
+    }
+
+    fn ask(&self, group: u32) {
+        ask(&self.ends, group);
+        if AT {
+            ask(&self.places, group);
+        }
     }
 
     fn value(&self, op: Op, rules: &Rules, group: u32, _rows: u64) -> Result<Value> {

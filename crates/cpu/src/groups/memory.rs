@@ -2,7 +2,7 @@
 
 use std::collections::TryReserveError;
 use std::sync::{Mutex, PoisonError};
-use warpfold_core::Error;
+use warpfold_core::{Error, prefetch};
 
 /// What growing leaves to others: buffers of readers and threads end the program where they find no memory.
 const HEADROOM: usize = 64 << 20;
@@ -36,7 +36,9 @@ pub(super) fn make_room<T>(items: &mut Vec<T>, more: usize) -> Result<(), OutOfM
 #[cold]
 #[inline(never)]
 fn refill<T>(items: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
-    reserve(items, |items| items.try_reserve(more))
+    // By half of what is there: of large arrays less is left empty than if they doubled.
+    let more = more.max(items.capacity() / 2);
+    reserve(items, |items| items.try_reserve_exact(more))
 }
 
 /// Makes room, where enough is left behind it.
@@ -72,6 +74,23 @@ pub(super) fn extend<T: Clone>(
         items.resize(groups, none);
     }
     Ok(())
+}
+
+/// How many rows before its turn a state is asked for: those of many groups are in no near cache.
+pub(super) const AHEAD: usize = 16;
+
+/// Asks for the state of the group whose turn comes some rows after `row`.
+#[inline(always)]
+pub(super) fn ask_ahead<T>(states: &[T], groups: &[u32], row: usize) {
+    if let Some(&group) = groups.get(row + AHEAD) {
+        ask(states, group);
+    }
+}
+
+/// Asks for the state of a group.
+#[inline(always)]
+pub(super) fn ask<T>(states: &[T], group: u32) {
+    prefetch::near(states.as_ptr().wrapping_add(group as usize).cast());
 }
 
 /// Finds out whether there are so many bytes, before they are asked for one by one.

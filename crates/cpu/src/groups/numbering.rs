@@ -1,6 +1,7 @@
 //! Dense numbers for 64-bit words: a hash table of open addressing.
 
 use super::memory::{OutOfMemory, make_room, zeros};
+use warpfold_core::prefetch;
 
 /// Distinct words, numbered from 0 on in the order in which they came.
 ///
@@ -23,6 +24,12 @@ pub struct Numbering {
 
 /// Slots of the smallest table.
 const LEAST: usize = 64;
+
+/// From so many slots on a table is in no near cache: what a key needs is asked for before its turn
+/// comes, its slot so many keys before, and then what the slot leads to.
+pub(super) const FAR: usize = 1 << 13;
+pub(super) const SLOTS_AHEAD: usize = 32;
+pub(super) const KEYS_AHEAD: usize = 16;
 
 impl Numbering {
     /// No words.
@@ -97,6 +104,36 @@ impl Numbering {
         }
     }
 
+    /// The numbers of words, as of [`number`](Self::number) one after the other.
+    ///
+    /// # Errors
+    /// No memory.
+    ///
+    /// # Panics
+    /// As for [`number`](Self::number); if there are not as many numbers as words.
+    pub fn number_all(&mut self, words: &[u64], numbers: &mut [u32]) -> Result<(), OutOfMemory> {
+        assert_eq!(words.len(), numbers.len());
+        for (row, (&word, number)) in words.iter().zip(numbers).enumerate() {
+            if self.slots.len() >= FAR {
+                if let Some(&later) = words.get(row + SLOTS_AHEAD) {
+                    prefetch::near(self.slots.as_ptr().wrapping_add(self.home(later)).cast());
+                }
+                if let Some(&later) = words.get(row + KEYS_AHEAD) {
+                    let place = self.slots[self.home(later)].wrapping_sub(1) as usize;
+                    prefetch::near(self.words.as_ptr().wrapping_add(place).cast());
+                }
+            }
+            *number = self.number(word)?;
+        }
+        Ok(())
+    }
+
+    /// The slot where the search for a word begins; there are some.
+    #[inline(always)]
+    fn home(&self, word: u64) -> usize {
+        hash(word) as usize & (self.slots.len() - 1)
+    }
+
     /// Forgets all numbers from this one on.
     pub fn truncate(&mut self, len: usize) {
         self.words.truncate(len);
@@ -105,18 +142,22 @@ impl Numbering {
         self.fill();
     }
 
-    /// The number of a word, if it has one.
-    #[must_use]
-    pub fn find(&self, word: u64) -> Option<u32> {
-        let mask = self.slots.len().checked_sub(1)?;
-        let mut at = hash(word) as usize & mask;
-        loop {
-            match self.slots[at] {
-                0 => return None,
-                next if self.words[next as usize - 1] == word => return Some(next - 1),
-                _ => at = (at + 1) & mask,
-            }
-        }
+    /// Adds the words of another one, none of which is here.
+    ///
+    /// # Errors
+    /// No memory.
+    ///
+    /// # Panics
+    /// If both have a number for no word.
+    pub fn append(&mut self, other: &Numbering) -> Result<(), OutOfMemory> {
+        assert!(self.missing.is_none() || other.missing.is_none());
+        make_room(&mut self.words, other.words.len())?;
+        let before = self.words.len() as u32;
+        self.missing = self.missing.or(other.missing.map(|number| before + number));
+        self.words.extend_from_slice(&other.words);
+        // The next word that is looked for puts all into slots.
+        self.slots = Vec::new();
+        Ok(())
     }
 
     fn insert(&mut self, at: usize, word: u64) -> Result<u32, OutOfMemory> {
@@ -179,15 +220,25 @@ mod tests {
                 let next = map.len() as u32;
                 assert_eq!(numbering.number(word), Ok(*map.entry(word).or_insert(next)));
             }
+            let (mut all, mut numbers) = (Numbering::new(), vec![0; 20_000]);
+            let words: Vec<u64> = (0..20_000).map(family).collect();
+            all.number_all(&words, &mut numbers).unwrap();
+            assert_eq!(all.words(), numbering.words());
+            assert!(words.iter().zip(numbers).all(|(word, number)| map[word] == number));
             assert_eq!(numbering.len(), map.len());
-            assert!(map.iter().all(|(&word, &n)| numbering.find(word) == Some(n)));
-            assert_eq!(numbering.find(u64::MAX / 3), None);
             // As if the later ones had never come.
             let missing = numbering.missing().unwrap();
             numbering.truncate(5);
             assert!(numbering.len() == 5 && !numbering.is_missing(missing));
-            assert!(map.iter().all(|(&word, &n)| numbering.find(word) == (n < 5).then_some(n)));
+            assert!(map.iter().all(|(&word, &n)| n >= 5 || numbering.number(word) == Ok(n)));
             assert_eq!((numbering.number(u64::MAX / 3), numbering.missing()), (Ok(5), Ok(6)));
+            let mut both = Numbering::new();
+            assert_eq!(both.number(u64::MAX / 5), Ok(0));
+            both.append(&numbering).unwrap();
+            assert!(both.is_missing(7) && both.missing() == Ok(7));
+            let words = numbering.words()[..6].iter().zip(1..);
+            assert!(words.into_iter().all(|(&word, n)| both.number(word) == Ok(n)));
+            assert_eq!((both.number(u64::MAX / 5), both.number(u64::MAX / 7)), (Ok(0), Ok(8)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Groups that have a state each.
 
 use super::memory::{OutOfMemory, extend};
-use super::table::{Rows, Table, items};
+use super::table::{LEFT_OUT, Rows, Table, items};
 use super::words;
 use core::any::Any;
 use warpfold_core::op::{Kind, Op, Rules, Run, State, Value};
@@ -81,8 +81,9 @@ impl<S: State> Table for StateTable<S> {
 
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
         let Some(other) = other.as_any().downcast_ref::<Self>() else { return false };
+        let pairs = other.states.iter().zip(groups).filter(|(_, group)| **group != LEFT_OUT);
         self.beyond += other.beyond;
-        other.states.iter().zip(groups).all(|(theirs, &group)| {
+        pairs.into_iter().all(|(theirs, &group)| {
             // States without positions of one kind always merge.
             fpenv::usual(|| self.states[group as usize].merge(theirs)).is_ok()
         })

@@ -46,12 +46,11 @@ impl<T: Element> SumTable<T> {
     }
 
     fn add(&mut self, rows: Rows<'_>) {
-        let items = items::<T>(rows.items);
-        let rows = rows.groups.iter().zip(items);
+        let terms = items::<T>(rows.items).iter().map(|x| Term::from(x.parts()));
         if self.kind == Kind::AbsSum {
-            rows.for_each(|(&group, x)| self.totals.add(group, Term::from(x.parts()).abs()));
+            self.totals.add_all(rows.groups, terms.map(Term::abs));
         } else {
-            rows.for_each(|(&group, x)| self.totals.add(group, x.parts().into()));
+            self.totals.add_all(rows.groups, terms);
         }
     }
 
@@ -75,9 +74,8 @@ impl<T: Element> ProductTable<T> {
     fn add(&mut self, rows: Rows<'_>) {
         let left = items::<T>(rows.items);
         let right = if self.kind == Kind::Dot { items::<T>(rows.others) } else { left };
-        for ((&group, x), y) in rows.groups.iter().zip(left).zip(right) {
-            self.totals.add(group, Term::product(x.parts(), y.parts()));
-        }
+        let terms = left.iter().zip(right).map(|(x, y)| Term::product(x.parts(), y.parts()));
+        self.totals.add_all(rows.groups, terms);
     }
 
     fn state(&self, group: u32) -> Squares<T> {
@@ -167,6 +165,10 @@ macro_rules! table {
                 let scaled =
                     if T::DTYPE.is_float() { None } else { self.totals.scaled(factor, times) };
                 scaled.map(|totals| self.totals = totals).is_some()
+            }
+
+            fn ask(&self, group: u32) {
+                self.totals.ask(group);
             }
 
             fn value(&self, op: Op, rules: &Rules, group: u32, _rows: u64) -> Result<Value> {
@@ -260,6 +262,11 @@ impl<T: Element> Table for MomentTable<T> {
             (self.sums, self.squares) = (sums, squares);
         }
         scaled
+    }
+
+    fn ask(&self, group: u32) {
+        self.sums.ask(group);
+        self.squares.ask(group);
     }
 
     fn value(&self, op: Op, rules: &Rules, group: u32, rows: u64) -> Result<Value> {

@@ -1,7 +1,7 @@
 //! What all tables of groups' states have in common.
 
 use super::extrema::ExtremaTable;
-use super::memory::OutOfMemory;
+use super::memory::{AHEAD, OutOfMemory};
 use super::states::StateTable;
 use super::sums::{MomentTable, ProductTable, SumTable};
 use core::any::Any;
@@ -27,6 +27,9 @@ impl Positions<'_> {
         }
     }
 }
+
+/// Stands for the group of what is left out.
+pub const LEFT_OUT: u32 = u32::MAX;
 
 /// Rows that a table takes in.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +79,8 @@ pub trait Table: Send + Sync {
     /// group that there is no room for.
     fn absorb(&mut self, rows: Rows<'_>);
     /// Takes in another table of the same kind and type: its group `g` is this one's
-    /// `groups[g]`. `false` for another kind or type; nothing is changed then.
+    /// `groups[g]`, or is left out where that is [`LEFT_OUT`]. `false` for another kind or type;
+    /// nothing is changed then.
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool;
     /// Makes of each state that of the same elements, each times `factor`: what those of a
     /// unit are in a finer one. `false` if they do not fit, and for tables that know no such
@@ -87,6 +91,8 @@ pub trait Table: Send + Sync {
     /// # Errors
     /// Those of [`State::finish`](warpfold_core::op::State::finish).
     fn value(&self, op: Op, rules: &Rules, group: u32, rows: u64) -> Result<Value>;
+    /// Asks for the state of a group in memory, before its turn comes.
+    fn ask(&self, _group: u32) {}
     /// The answers to `op` of these groups, in this order.
     ///
     /// # Errors
@@ -99,8 +105,11 @@ pub trait Table: Send + Sync {
         groups: &[u32],
         rows: u64,
     ) -> Result<Finished, (usize, warpfold_core::Error)> {
-        let one = |group| self.value(op, rules, group, rows);
-        gather(op, self.dtype(), rules, groups, &one)
+        let one = |place: usize| {
+            groups.get(place + AHEAD).into_iter().for_each(|&later| self.ask(later));
+            self.value(op, rules, groups[place], rows)
+        };
+        gather(op, self.dtype(), rules, groups.len(), &one)
     }
     /// Appends the state of a group, canonical: of equal elements equal bytes.
     fn write(&self, group: u32, out: &mut Vec<u8>);
@@ -155,15 +164,15 @@ pub(super) fn items<T: Element>(bytes: &[u8]) -> &[T] {
     if bytes.is_empty() { &[] } else { bytemuck::cast_slice(bytes) }
 }
 
-/// Gathers answers: those of `one` for each group. It is compiled once for all tables.
+/// Gathers answers: those of `one` for the group at each place. It is compiled once for all tables.
 fn gather(
     op: Op,
     dtype: DType,
     rules: &Rules,
-    groups: &[u32],
-    one: &dyn Fn(u32) -> Result<Value>,
+    count: usize,
+    one: &dyn Fn(usize) -> Result<Value>,
 ) -> Result<Finished, (usize, warpfold_core::Error)> {
-    fpenv::usual(|| gather_here(op, dtype, rules, groups, one))
+    fpenv::usual(|| gather_here(op, dtype, rules, count, one))
 }
 
 /// The same, in the usual floating-point environment.
@@ -171,12 +180,12 @@ fn gather_here(
     op: Op,
     dtype: DType,
     rules: &Rules,
-    groups: &[u32],
-    one: &dyn Fn(u32) -> Result<Value>,
+    count: usize,
+    one: &dyn Fn(usize) -> Result<Value>,
 ) -> Result<Finished, (usize, warpfold_core::Error)> {
     let mut finished = Finished::default();
-    for (place, &group) in groups.iter().enumerate() {
-        let value = match one(group) {
+    for place in 0..count {
+        let value = match one(place) {
             Ok(value) => value,
             Err(warpfold_core::Error::Empty { .. }) => {
                 finished.missing.push(place);
@@ -186,7 +195,7 @@ fn gather_here(
         };
         let put = |numbers: &mut Option<Numbers>, scalar: warpfold_core::Scalar| {
             let dtype = scalar.dtype();
-            let numbers = numbers.get_or_insert_with(|| Numbers::zeros(dtype, groups.len()));
+            let numbers = numbers.get_or_insert_with(|| Numbers::zeros(dtype, count));
             Numbers::set_bits(numbers.bytes_mut(), dtype, place, scalar.to_bits());
         };
         put(&mut finished.first, value.first());
@@ -195,7 +204,7 @@ fn gather_here(
         }
     }
     let out = rules.out.unwrap_or(op.answer_type(dtype));
-    let zeros = || Numbers::zeros(out, groups.len());
+    let zeros = || Numbers::zeros(out, count);
     finished.first.get_or_insert_with(zeros);
     if op.pair().is_some() {
         finished.second.get_or_insert_with(zeros);

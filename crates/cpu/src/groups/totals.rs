@@ -8,7 +8,8 @@
 //! has zeros at one end; else it goes to a superaccumulator that this group alone
 //! has from then on. Nothing is ever rounded: the sum of both is the sum.
 
-use super::memory::{OutOfMemory, extend};
+use super::memory::{OutOfMemory, ask, ask_ahead, extend};
+use super::table::LEFT_OUT;
 use super::words::{self, damaged};
 use warpfold_core::Result;
 use warpfold_core::element::Parts;
@@ -228,9 +229,24 @@ impl<F: Format, W: Fixed> Totals<F, W> {
             + self.specials.capacity() * size_of::<Specials>()
     }
 
+    /// Asks for the sum of a group in memory.
+    #[inline(always)]
+    pub(super) fn ask(&self, group: u32) {
+        ask(&self.cells, group);
+    }
+
+    /// Adds a term to the sum of each of these groups.
+    #[inline(always)]
+    pub(super) fn add_all(&mut self, groups: &[u32], terms: impl Iterator<Item = Term>) {
+        for (row, (&group, term)) in groups.iter().zip(terms).enumerate() {
+            ask_ahead(&self.cells, groups, row);
+            self.add(group, term);
+        }
+    }
+
     /// Adds a term to a group's sum.
     #[inline(always)]
-    pub(super) fn add(&mut self, group: u32, term: Term) {
+    fn add(&mut self, group: u32, term: Term) {
         let cell = &mut self.cells[group as usize];
         // Counts that came in as bytes may be anything.
         cell.count = cell.count.wrapping_add(1);
@@ -310,18 +326,29 @@ impl<F: Format, W: Fixed> Totals<F, W> {
 
     /// Adds the sums of another table.
     pub(super) fn merge(&mut self, other: &Self, groups: &[u32]) {
-        for (theirs, &group) in other.cells.iter().zip(groups) {
+        for (row, (theirs, &group)) in other.cells.iter().zip(groups).enumerate() {
+            if group == LEFT_OUT {
+                continue;
+            }
+            ask_ahead(&self.cells, groups, row);
             let cell = &mut self.cells[group as usize];
-            cell.count = cell.count.wrapping_add(theirs.count);
-            let (negative, [low, high]) = theirs.sum.magnitude();
-            for (magnitude, exponent) in [(low, theirs.base), (high, theirs.base + 128)] {
-                self.add_elsewhere(group, negative, magnitude, exponent);
+            if cell.base == NOWHERE && cell.spill == 0 {
+                // Nothing is here yet: the same is there then.
+                let count = cell.count.wrapping_add(theirs.count);
+                *cell = Cell { count, spill: 0, ..*theirs };
+            } else {
+                cell.count = cell.count.wrapping_add(theirs.count);
+                let (negative, [low, high]) = theirs.sum.magnitude();
+                for (magnitude, exponent) in [(low, theirs.base), (high, theirs.base + 128)] {
+                    self.add_elsewhere(group, negative, magnitude, exponent);
+                }
             }
             if theirs.spill != 0 {
                 self.spill(group).merge(&other.spills[theirs.spill as usize - 1]);
             }
         }
-        for (theirs, &group) in other.specials.iter().zip(groups) {
+        let kept = |&(_, &group): &(&Specials, &u32)| group != LEFT_OUT;
+        for (theirs, &group) in other.specials.iter().zip(groups).filter(kept) {
             for (which, &times) in theirs.iter().enumerate().filter(|(_, times)| **times > 0) {
                 self.special(group, which, times);
             }

@@ -13,7 +13,7 @@ use crate::stream::{Progress, watched};
 use crate::table::Typing;
 use crate::{Batch, Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use warpfold::internal::{GroupValues, NumberedRows};
+use warpfold::internal::{GroupReader, GroupValues, SharedGroups};
 use warpfold::{DType, GroupPartial, Keys, Order, Reduction};
 use warpfold_threads::scoped;
 
@@ -117,8 +117,7 @@ struct Pass<'a> {
 /// What one thread has made.
 struct Desk<'a> {
     pass: &'a Pass<'a>,
-    partial: GroupPartial,
-    numbered: NumberedRows,
+    reader: GroupReader<'a>,
     scratch: Vec<Scratch>,
     evidence: Vec<Evidence>,
     floats: [Vec<f64>; 2],
@@ -193,6 +192,8 @@ impl<'a> Pass<'a> {
 
     fn run(&self, name: &str, inputs: Vec<Keyed>, progress: &dyn Progress) -> Result<GroupPartial> {
         let ledger = Ledger::new(self.question.start);
+        let shared = SharedGroups::new(self.empty.clone());
+        let wrong = |source| Error::Reduce { name: name.into(), source };
         let threads = self.question.reduction.thread_count().max(1);
         let failure = Failure::new();
         let failed = AtomicBool::new(false);
@@ -217,15 +218,15 @@ impl<'a> Pass<'a> {
             }
         };
         let (desks, read) = read_numbered(name, threads + 1, &failed, next, |ahead| {
-            scoped(threads, || {
-                let mut desk = Desk::new(self);
+            scoped(threads, || -> Result<_> {
+                let mut desk = Desk::new(self, shared.reader().map_err(wrong)?);
                 let mut batch = Batch::new(DType::F64);
                 while let Some((number, unit)) = ahead.take() {
                     if failure.precedes(number) {
                         continue;
                     }
                     let bytes = unit.bytes();
-                    if let Err(error) = desk.unit(unit, number, &mut batch, &ledger) {
+                    if let Err(error) = desk.unit(unit, number, &mut batch, &ledger, &shared) {
                         failed.store(true, Ordering::Relaxed);
                         failure.record(number, error);
                         // Those who wait for this unit's rows must not.
@@ -234,37 +235,31 @@ impl<'a> Pass<'a> {
                     }
                     progress.advance(bytes);
                 }
-                (desk.partial, desk.evidence)
+                Ok((desk.reader.into_own(), desk.evidence))
             })
         });
         failure.into_result()?;
         read?;
-        let wrong = |source| Error::Reduce { name: name.into(), source };
-        let mut whole: Option<(GroupPartial, Vec<Evidence>)> = None;
-        // What the threads have made is there until it is taken in.
-        let mut waiting: usize = desks.iter().flatten().map(|(partial, _)| partial.memory()).sum();
+        let (mut own, mut evidence): (Vec<_>, Option<Vec<Evidence>>) = (Vec::new(), None);
         for desk in desks {
-            let (partial, evidence) = desk.ok_or_else(|| Error::format(name, "a thread failed"))?;
-            let bytes = partial.memory();
-            match &mut whole {
-                None => whole = Some((partial, evidence)),
-                Some((all, seen)) => {
-                    all.merge(&partial).map_err(|error| {
-                        wrong(match error {
-                            warpfold::Error::OutOfMemory { groups, .. } => {
-                                let rows = ledger.end() - self.question.start;
-                                warpfold::Error::OutOfMemory { groups, rows }
-                            }
-                            error => error,
-                        })
-                    })?;
-                    seen.iter_mut().zip(evidence).for_each(|(seen, more)| seen.merge(more));
-                    self.check_memory(all, waiting)?;
-                }
+            let (partial, seen) = desk.ok_or_else(|| Error::format(name, "a thread failed"))??;
+            own.push(partial);
+            match &mut evidence {
+                None => evidence = Some(seen),
+                Some(all) => all.iter_mut().zip(seen).for_each(|(all, seen)| all.merge(seen)),
             }
-            waiting -= bytes;
         }
-        let (mut partial, evidence) = whole.ok_or_else(|| Error::format(name, "no thread ran"))?;
+        let evidence = evidence.ok_or_else(|| Error::format(name, "no thread ran"))?;
+        let mut partial = shared.finish(own).map_err(|error| {
+            wrong(match error {
+                warpfold::Error::OutOfMemory { groups, .. } => {
+                    let rows = ledger.end() - self.question.start;
+                    warpfold::Error::OutOfMemory { groups, rows }
+                }
+                error => error,
+            })
+        })?;
+        self.check_memory(&partial)?;
         let end = ledger.end();
         let start = self.question.start;
         partial.add_span(start, end - start).map_err(wrong)?;
@@ -297,9 +292,9 @@ impl<'a> Pass<'a> {
     }
 
     /// # Errors
-    /// More memory than there may be, with what others have.
-    fn check_memory(&self, all: &GroupPartial, others: usize) -> Result<()> {
-        let bytes = all.memory() + others;
+    /// More memory than there may be.
+    fn check_memory(&self, all: &GroupPartial) -> Result<()> {
+        let bytes = all.memory();
         match self.question.memory_limit {
             Some(limit) if bytes > limit => {
                 let (groups, rows) = (all.len(), all.rows());
@@ -312,11 +307,10 @@ impl<'a> Pass<'a> {
 }
 
 impl<'a> Desk<'a> {
-    fn new(pass: &'a Pass<'a>) -> Desk<'a> {
+    fn new(pass: &'a Pass<'a>, reader: GroupReader<'a>) -> Desk<'a> {
         Desk {
             pass,
-            partial: pass.empty.clone(),
-            numbered: NumberedRows::default(),
+            reader,
             scratch: pass.keys.iter().map(|_| Scratch::default()).collect(),
             evidence: vec![Evidence::default(); pass.readings.len() * pass.together],
             floats: Default::default(),
@@ -326,8 +320,15 @@ impl<'a> Desk<'a> {
         }
     }
 
-    fn unit(&mut self, unit: Unit, number: u64, batch: &mut Batch, ledger: &Ledger) -> Result<()> {
-        let Desk { pass, partial, numbered, scratch, evidence, floats, pair, gaps, told } = self;
+    fn unit(
+        &mut self,
+        unit: Unit,
+        number: u64,
+        batch: &mut Batch,
+        ledger: &Ledger,
+        shared: &SharedGroups,
+    ) -> Result<()> {
+        let Desk { pass, reader, scratch, evidence, floats, pair, gaps, told } = self;
         let (known, name) = (unit.rows(), unit.name.clone());
         let mut columns = unit.decode(batch)?;
         let rows = columns[0].rows();
@@ -351,7 +352,7 @@ impl<'a> Desk<'a> {
         let keys = keys.iter().zip(scratch.iter_mut()).zip(&pass.keys);
         let keys = keys.map(|((batch, scratch), kind)| scratch.keys(batch, kind));
         let keys = Keys::new(keys.collect::<warpfold::Result<Vec<_>>>().map_err(wrong)?);
-        partial.number(&keys, 0..rows as usize, start, numbered).map_err(|error| {
+        reader.number(&keys, 0..rows as usize, start).map_err(|error| {
             wrong(match error {
                 // Other threads have read rows, too.
                 warpfold::Error::OutOfMemory { groups, .. } => {
@@ -389,7 +390,7 @@ impl<'a> Desk<'a> {
                         GroupValues { items: items[0], others: &[], gaps, wide }
                     }
                 };
-                partial.absorb_values(place, values, numbered);
+                reader.absorb_values(place, values);
             };
             match reading {
                 Reading::Fixed(place) => match (found, pass.dtype(place)) {
@@ -409,13 +410,13 @@ impl<'a> Desk<'a> {
                 }
             }
         }
-        let bytes = partial.memory();
-        let more = bytes.saturating_sub(*told);
-        *told += more;
-        let all = pass.memory.fetch_add(more, Ordering::Relaxed) + more;
+        // Less than before, where the thread's groups became others'.
+        let more = reader.memory().wrapping_sub(core::mem::replace(told, reader.memory()));
+        let own = pass.memory.fetch_add(more, Ordering::Relaxed).wrapping_add(more);
+        let all = own + shared.memory();
         match pass.question.memory_limit {
             Some(limit) if all > limit => {
-                let (groups, rows) = (partial.len(), start + rows - pass.question.start);
+                let (groups, rows) = (reader.groups(), start + rows - pass.question.start);
                 Err(wrong(warpfold::Error::TooManyGroups { groups, rows, bytes: all, limit }))
             }
             _ => Ok(()),

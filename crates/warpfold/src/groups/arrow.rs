@@ -28,7 +28,7 @@ impl<T: ByteArrayType> TextRows for &GenericByteArray<T> {
         self.len()
     }
 
-    fn for_each(&self, rows: Range<usize>, each: &mut dyn FnMut(Option<&[u8]>)) {
+    fn for_each<'s>(&'s self, rows: Range<usize>, each: &mut dyn FnMut(Option<&'s [u8]>)) {
         for row in rows {
             each(self.is_valid(row).then(|| self.value(row).as_ref()));
         }
@@ -40,7 +40,7 @@ impl<T: ByteViewType + ?Sized> TextRows for &GenericByteViewArray<T> {
         self.len()
     }
 
-    fn for_each(&self, rows: Range<usize>, each: &mut dyn FnMut(Option<&[u8]>)) {
+    fn for_each<'s>(&'s self, rows: Range<usize>, each: &mut dyn FnMut(Option<&'s [u8]>)) {
         for row in rows {
             each(self.is_valid(row).then(|| self.value(row).as_ref()));
         }
@@ -59,7 +59,7 @@ impl<K: ArrowDictionaryKeyType + fmt::Debug> TextRows for Coded<'_, K> {
         self.codes.len()
     }
 
-    fn for_each(&self, rows: Range<usize>, each: &mut dyn FnMut(Option<&[u8]>)) {
+    fn for_each<'s>(&'s self, rows: Range<usize>, each: &mut dyn FnMut(Option<&'s [u8]>)) {
         for row in rows {
             // A code of no text is an error of whoever made the array: the row has no key.
             match self.codes.key(row).filter(|&code| code < self.texts.count()) {

@@ -3,8 +3,9 @@
 use super::answer::Grouped;
 use super::column::Column;
 use super::keys::{Items, Keys};
-use super::partial::{GroupPartial, NumberedRows, Question};
+use super::partial::{GroupPartial, Question};
 use super::partition::Parted;
+use super::shared::SharedGroups;
 use crate::array::Array;
 use crate::device::Device;
 use crate::initial;
@@ -259,22 +260,19 @@ impl<'a> GroupBy<'a> {
         let named = [(String::new(), dtype)];
         let pieces = Pieces::new(rows.div_ceil(PIECE));
         let threads = Threads::Exactly(self.reduction.thread_count());
+        let shared = SharedGroups::new(self.empty(&named)?);
         let parts = threads.run(pieces.count(), || -> Result<GroupPartial> {
-            let mut part = self.empty(&named)?;
-            let mut numbered = NumberedRows::default();
+            let mut reader = shared.reader()?;
             while let Some(piece) = self.reduction.until.take(&pieces) {
                 let from = piece * PIECE;
                 let rows = from..rows.min(from + PIECE);
-                part.absorb_rows(&self.keys, inputs, &columns, rows, start, &mut numbered)?;
+                reader.absorb_rows(&self.keys, inputs, &columns, rows, start)?;
             }
-            Ok(part)
+            Ok(reader.into_own())
         });
-        let mut parts = parts.into_iter();
-        let mut all = parts.next().unwrap_or_else(|| self.empty(&named))?;
-        for part in parts {
-            self.reduction.until.check()?;
-            all.merge(&part?)?;
-        }
+        let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
+        self.reduction.until.check()?;
+        let mut all = shared.finish(parts)?;
         self.reduction.until.check()?;
         all.add_span(start, rows as u64)?;
         Ok(all)

@@ -23,6 +23,7 @@ use crate::unit::Unit;
 use warpfold_core::op::wide::Wide;
 use warpfold_core::{DType, Error, Op, Result};
 use warpfold_cpu::groups::words::{self, damaged};
+use warpfold_threads::Threads;
 
 const MAGIC: [u8; 8] = *b"WFgroups";
 /// The version without units, and the one with them.
@@ -50,8 +51,7 @@ impl GroupPartial {
         let mut out = MAGIC.to_vec();
         let units = self.groups.columns().iter().map(Dictionary::unit);
         let mut units = units.chain(self.values.iter().map(|values| values.unit.as_ref()));
-        let is_wide = self.values.iter().any(|values| !values.wide.is_empty())
-            || self.groups.columns().iter().any(Dictionary::is_wide);
+        let is_wide = self.values.iter().any(|values| !values.wide.is_empty()) || self.is_wide();
         let version = match units.any(|unit| unit.is_some()) {
             _ if is_wide => WIDE,
             true => COUNTED,
@@ -107,7 +107,7 @@ impl GroupPartial {
 
     fn write_groups(&self, version: u32, out: &mut Vec<u8>) {
         words::write(out, self.groups.len() as u64);
-        for group in self.groups.sorted() {
+        for group in self.groups.sorted(Threads::Exactly(1)) {
             for (column, code) in self.groups.columns().iter().zip(self.groups.codes(group)) {
                 match (column.word(code), column.text(code)) {
                     _ if column.is_missing(code) => out.push(0),

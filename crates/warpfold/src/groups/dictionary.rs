@@ -3,13 +3,15 @@
 use super::answer::{KeyValues, Texts};
 use super::column::Column;
 use super::keys::{Items, KeyColumn, KeyType};
+use super::sorting::{by_bytes, by_words};
 use super::widened::Counted;
 use crate::unit::Unit;
 use core::ops::Range;
 use warpfold_core::element::{Element, Key};
 use warpfold_core::op::{Decimal, Numbers, Scalar};
 use warpfold_core::{DType, Error, Result, with_element};
-use warpfold_cpu::groups::{Numbering, OutOfMemory, TextNumbering, check_memory};
+use warpfold_cpu::groups::{Numbering, OutOfMemory, TextNumbering, check_memory, hash, hash_text};
+use warpfold_threads::Threads;
 
 /// Distinct keys with their numbers, which are called codes.
 #[derive(Clone, Debug)]
@@ -226,9 +228,7 @@ impl Dictionary {
                     if !gaps {
                         let before = codes.len();
                         codes.resize(before + block.len(), 0);
-                        for (code, &word) in codes[before..].iter_mut().zip(&block) {
-                            *code = words.number(word)?;
-                        }
+                        words.number_all(&block, &mut codes[before..])?;
                         continue;
                     }
                     for (row, &word) in rows.zip(&block) {
@@ -264,19 +264,22 @@ impl Dictionary {
                 refused?;
             }
             (Dictionary::Texts(texts), _) => {
-                let mut refused = Ok(());
-                keys.for_each_text(rows, |text| {
-                    let code = match (text, without) {
-                        (Some(text), _) => texts.number(text),
-                        (None, Some(without)) => Ok(without),
-                        (None, None) => texts.missing(),
-                    };
-                    codes.push(code.unwrap_or_else(|error| {
-                        refused = Err(error);
-                        0
-                    }));
-                });
-                refused?;
+                let (mut block, mut numbers) = (Vec::with_capacity(BLOCK), Vec::new());
+                for from in rows.clone().step_by(BLOCK) {
+                    block.clear();
+                    keys.for_each_text(from..rows.end.min(from + BLOCK), |text| block.push(text));
+                    let there: Vec<&[u8]> = block.iter().flatten().copied().collect();
+                    numbers.resize(there.len(), 0);
+                    texts.number_all(&there, &mut numbers)?;
+                    let mut numbers = numbers.iter().copied();
+                    for text in &block {
+                        codes.push(match (text.and_then(|_| numbers.next()), without) {
+                            (Some(number), _) => number,
+                            (None, Some(without)) => without,
+                            (None, None) => texts.missing()?,
+                        });
+                    }
+                }
             }
             // The caller has compared the types.
             (Dictionary::Numbers { .. } | Dictionary::Wide { .. }, _) => {}
@@ -284,16 +287,70 @@ impl Dictionary {
         Ok(())
     }
 
-    /// The codes that another dictionary's codes have here, where they get one.
+    /// The codes of words, or else of texts.
     ///
     /// # Errors
     /// No memory.
-    pub(super) fn adopt(&mut self, other: &Dictionary) -> Result<Vec<u32>, OutOfMemory> {
-        check_memory(size_of::<u32>() * other.len())?;
+    pub(super) fn number_all(
+        &mut self,
+        words: &[u64],
+        texts: &[&[u8]],
+        codes: &mut [u32],
+    ) -> Result<(), OutOfMemory> {
+        match self {
+            Dictionary::Numbers { words: own, .. } => own.number_all(words, codes),
+            Dictionary::Texts(own) => own.number_all(texts, codes),
+            Dictionary::Wide { texts: own, .. } => {
+                let codes = codes.iter_mut().zip(words);
+                codes.into_iter().try_for_each(|(code, word)| {
+                    *code = own.number(&text_of(word.cast_signed().into()))?;
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    /// The hashes of all keys by their codes; zero for that of no key. Those of equal keys are
+    /// equal but in a dictionary with decimals beyond 64 bits.
+    pub(super) fn hashes(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..self.len() as u32).map(|code| match self {
+            _ if self.is_missing(code) => 0,
+            Dictionary::Numbers { words, .. } => hash(words.words()[code as usize]),
+            Dictionary::Texts(texts) => hash_text(texts.text(code)),
+            Dictionary::Wide { texts, .. } => match i64::try_from(decimal_of(texts.text(code))) {
+                Ok(number) => hash(number.cast_unsigned()),
+                Err(_) => 0,
+            },
+        })
+    }
+
+    /// Adds the keys of another dictionary, none of which is here.
+    ///
+    /// # Errors
+    /// No memory.
+    pub(super) fn append(&mut self, other: &Dictionary) -> Result<(), OutOfMemory> {
+        match (&mut *self, other) {
+            (Dictionary::Numbers { words, .. }, Dictionary::Numbers { words: theirs, .. }) => {
+                words.append(theirs)
+            }
+            (Dictionary::Texts(texts), Dictionary::Texts(theirs)) => texts.append(theirs),
+            _ => self.adopt(other, 0..other.len() as u32).map(drop),
+        }
+    }
+
+    /// The codes that these of another dictionary have here, where they get one.
+    ///
+    /// # Errors
+    /// No memory.
+    pub(super) fn adopt(
+        &mut self,
+        other: &Dictionary,
+        codes: impl ExactSizeIterator<Item = u32>,
+    ) -> Result<Vec<u32>, OutOfMemory> {
+        check_memory(size_of::<u32>() * codes.len())?;
         if other.is_wide() {
             self.make_wide()?;
         }
-        let codes = 0..other.len() as u32;
         codes
             .map(|code| match (&mut *self, other) {
                 _ if other.is_missing(code) => self.missing(),
@@ -368,32 +425,32 @@ impl Dictionary {
     }
 
     /// All codes, in the order of their keys; that of no key comes last.
-    pub(super) fn sorted(&self) -> Vec<u32> {
+    pub(super) fn sorted(&self, threads: Threads) -> Vec<u32> {
+        let there = || (0..self.len() as u32).filter(|&code| !self.is_missing(code));
         let mut codes: Vec<u32> = match self {
             Dictionary::Numbers { dtype, words, .. } => {
-                let mut keys: Vec<(u64, u32)> = with_element!(*dtype, T => {
-                    let order = words.words().iter().map(|&word| order::<T>(word));
-                    order.zip(0..).collect()
+                let words = words.words();
+                let keys = with_element!(*dtype, T => {
+                    there().map(|code| (order::<T>(words[code as usize]), code)).collect()
                 });
-                if let Some(at) = keys.iter().position(|&(_, code)| self.is_missing(code)) {
-                    keys.remove(at);
-                }
-                keys.sort_unstable();
-                keys.into_iter().map(|(_, code)| code).collect()
+                by_words(keys, threads)
             }
             Dictionary::Wide { texts, .. } => {
-                let mut codes: Vec<u32> =
-                    (0..texts.len() as u32).filter(|&c| !texts.is_missing(c)).collect();
-                codes.sort_by_key(|&code| texts.text(code));
+                let mut codes: Vec<u32> = there().collect();
+                by_bytes(texts, &mut codes, threads);
                 codes
             }
             Dictionary::Texts(texts) => {
-                let mut codes: Vec<u32> =
-                    (0..texts.len() as u32).filter(|&c| !texts.is_missing(c)).collect();
-                codes.sort_by_cached_key(|&code| {
-                    let text = texts.text(code);
-                    (whole(text).map_or((true, 0), |n| (false, n)), text)
-                });
+                let (mut numbers, mut others) = (Vec::new(), Vec::new());
+                for code in there() {
+                    match whole(texts.text(code)) {
+                        Some(number) => numbers.push((order::<i64>(number.cast_unsigned()), code)),
+                        None => others.push(code),
+                    }
+                }
+                by_bytes(texts, &mut others, threads);
+                let mut codes = by_words(numbers, threads);
+                codes.append(&mut others);
                 codes
             }
         };
@@ -523,7 +580,7 @@ pub(super) fn order<T: Element>(word: u64) -> u64 {
 }
 
 /// Appends the words of rows of a column.
-fn read_words(column: &Column<'_>, rows: Range<usize>, words: &mut Vec<u64>) {
+pub(super) fn read_words(column: &Column<'_>, rows: Range<usize>, words: &mut Vec<u64>) {
     let mut buffer = Vec::new();
     with_element!(column.dtype(), T => {
         words.extend(column.typed::<T>(rows, &mut buffer).iter().map(|&x| canonical(x)));

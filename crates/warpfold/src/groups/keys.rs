@@ -49,7 +49,7 @@ pub(super) trait TextRows: fmt::Debug + Send + Sync {
     /// How many there are.
     fn count(&self) -> usize;
     /// Calls `each` with the text of each of some rows.
-    fn for_each(&self, rows: Range<usize>, each: &mut dyn FnMut(Option<&[u8]>));
+    fn for_each<'s>(&'s self, rows: Range<usize>, each: &mut dyn FnMut(Option<&'s [u8]>));
 }
 
 /// Texts one after the other.
@@ -214,7 +214,11 @@ impl<'a> KeyColumn<'a> {
     }
 
     /// Calls `each` with the text of each row of a column of texts.
-    pub(super) fn for_each_text(&self, rows: Range<usize>, mut each: impl FnMut(Option<&[u8]>)) {
+    pub(super) fn for_each_text<'s>(
+        &'s self,
+        rows: Range<usize>,
+        mut each: impl FnMut(Option<&'s [u8]>),
+    ) {
         match &self.items {
             Items::Numbers(_) | Items::Device(_) => {}
             Items::Strs(texts) => texts[rows].iter().for_each(|t| each(Some(t.as_bytes()))),

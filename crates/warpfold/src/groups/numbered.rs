@@ -6,10 +6,8 @@ use super::keys::{KeyType, Keys};
 use crate::unit::Unit;
 use core::ops::Range;
 use warpfold_core::{DType, Error, Result};
-use warpfold_cpu::groups::{Numbering, OutOfMemory, check_memory};
-
-/// Stands for the group of rows that are left out.
-pub(super) const LEFT_OUT: u32 = u32::MAX;
+use warpfold_cpu::groups::{LEFT_OUT, Numbering, OutOfMemory, check_memory};
+use warpfold_threads::Threads;
 
 /// The most groups: their numbers, and one more, fit a `u32`.
 const MOST: usize = u32::MAX as usize - (1 << 24);
@@ -98,30 +96,14 @@ impl Groups {
     ) -> Result<()> {
         let without = omit.then_some(LEFT_OUT);
         groups.clear();
+        // Before anything is numbered: after an error the groups are what they were.
         if keys.on_device().next().is_some() {
             return Err(Error::DeviceMemory {
                 what: "unfinished groups are of keys in the host's memory".into(),
                 hint: "copy keys and values to the host",
             });
         }
-        // Before anything is numbered: after an error the groups are what they were.
-        for (dictionary, column) in self.columns.iter().zip(&keys.columns) {
-            let (left, right) = (dictionary.key_type(), column.key_type()?);
-            if left != right {
-                return Err(mismatch(left, right));
-            }
-            if dictionary.unit() != column.unit.as_ref() {
-                // Steps of time that go together do so where states are merged.
-                Unit::joined(dictionary.unit(), column.unit.as_ref())?;
-                let name = |unit: Option<&Unit>| unit.map_or_else(String::new, Unit::to_string);
-                let (left, right) = (name(dictionary.unit()), name(column.unit.as_ref()));
-                return Err(Error::StateMismatch { what: "unit", left, right });
-            }
-        }
-        if self.columns.len() != keys.columns.len() {
-            let (left, right) = (self.columns.len().to_string(), keys.columns.len().to_string());
-            return Err(Error::StateMismatch { what: "number of key columns", left, right });
-        }
+        self.check_keys(keys)?;
         self.columns[0].encode(&keys.columns[0], rows.clone(), without, groups)?;
         if let Some(dense) = self.dense {
             if let Some(row) = groups.iter().position(|&g| g != LEFT_OUT && g as usize >= dense) {
@@ -144,6 +126,71 @@ impl Groups {
             }
         }
         check_count(self.len(), first)
+    }
+
+    /// # Errors
+    /// Keys of other types than the groups'.
+    pub(super) fn check_keys(&self, keys: &Keys<'_>) -> Result<()> {
+        for (dictionary, column) in self.columns.iter().zip(&keys.columns) {
+            let (left, right) = (dictionary.key_type(), column.key_type()?);
+            if left != right {
+                return Err(mismatch(left, right));
+            }
+            if dictionary.unit() != column.unit.as_ref() {
+                // Steps of time that go together do so where states are merged.
+                Unit::joined(dictionary.unit(), column.unit.as_ref())?;
+                let name = |unit: Option<&Unit>| unit.map_or_else(String::new, Unit::to_string);
+                let (left, right) = (name(dictionary.unit()), name(column.unit.as_ref()));
+                return Err(Error::StateMismatch { what: "unit", left, right });
+            }
+        }
+        if self.columns.len() != keys.columns.len() {
+            let (left, right) = (self.columns.len().to_string(), keys.columns.len().to_string());
+            return Err(Error::StateMismatch { what: "number of key columns", left, right });
+        }
+        Ok(())
+    }
+
+    /// The groups of keys of one column: of words, or else of texts.
+    ///
+    /// # Errors
+    /// Too many of them, no memory.
+    pub(super) fn number_all(
+        &mut self,
+        words: &[u64],
+        texts: &[&[u8]],
+        groups: &mut [u32],
+        first: u64,
+    ) -> Result<()> {
+        self.columns[0].number_all(words, texts, groups)?;
+        check_count(self.len(), first)
+    }
+
+    /// Gives these groups of another one, of one column, the numbers that they have here.
+    ///
+    /// # Errors
+    /// Too many of them, no memory.
+    pub(super) fn adopt_some(
+        &mut self,
+        other: &Groups,
+        groups: &[u32],
+        map: &mut [u32],
+    ) -> Result<()> {
+        let codes = self.columns[0].adopt(&other.columns[0], groups.iter().copied())?;
+        groups.iter().zip(codes).for_each(|(&group, code)| map[group as usize] = code);
+        check_count(self.len(), 0)
+    }
+
+    /// Adds the groups of another one, of one column, none of which is here.
+    ///
+    /// # Errors
+    /// Too many of them, no memory.
+    pub(super) fn append(&mut self, other: &Groups) -> Result<Vec<u32>> {
+        check_count(self.len() + other.len(), 0)?;
+        let first = self.len() as u32;
+        check_memory(size_of::<u32>() * other.len())?;
+        self.columns[0].append(&other.columns[0])?;
+        Ok((first..self.len() as u32).collect())
     }
 
     /// The numbers that another one's groups have here, where they get one.
@@ -174,7 +221,7 @@ impl Groups {
 
     fn adopt_all(&mut self, other: &Groups) -> Result<Vec<u32>> {
         let codes = self.columns.iter_mut().zip(&other.columns);
-        let codes = codes.map(|(ours, theirs)| ours.adopt(theirs));
+        let codes = codes.map(|(ours, theirs)| ours.adopt(theirs, 0..theirs.len() as u32));
         let mut codes = codes.collect::<Result<Vec<Vec<u32>>, OutOfMemory>>()?.into_iter();
         let Some(mut groups) = codes.next() else { return Ok(Vec::new()) };
         for ((codes, ours), theirs) in codes.zip(&mut self.pairs).zip(&other.pairs) {
@@ -271,15 +318,15 @@ impl Groups {
 
     /// All groups, in the order of their keys, column by column; rows without a key come
     /// last.
-    pub(super) fn sorted(&self) -> Vec<u32> {
+    pub(super) fn sorted(&self, threads: Threads) -> Vec<u32> {
         if self.pairs.is_empty() {
-            return self.columns.first().map_or_else(Vec::new, Dictionary::sorted);
+            return self.columns.first().map_or_else(Vec::new, |column| column.sorted(threads));
         }
         let mut groups: Vec<u32> = (0..self.len() as u32).collect();
         // By the last column first: sorting is stable.
         for (column, dictionary) in self.columns.iter().enumerate().rev() {
             let mut ranks = vec![0u32; dictionary.len()];
-            for (rank, code) in (0..).zip(dictionary.sorted()) {
+            for (rank, code) in (0..).zip(dictionary.sorted(threads)) {
                 ranks[code as usize] = rank;
             }
             let codes = self.column_codes(column, &groups);

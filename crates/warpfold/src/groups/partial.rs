@@ -3,8 +3,10 @@
 use super::answer::{GroupColumn, Grouped, KeyValues};
 use super::by::Order;
 use super::column::Column;
+use super::dictionary::Dictionary;
 use super::keys::{KeyType, Keys};
-use super::numbered::{Groups, LEFT_OUT};
+use super::numbered::Groups;
+use super::shared::SharedGroups;
 use crate::answer;
 use crate::unit::Unit;
 use core::fmt;
@@ -16,7 +18,7 @@ use warpfold_core::op::wide::Wide;
 use warpfold_core::op::{Kind, Numbers, Op, Rules, Spans, Value};
 use warpfold_core::{DType, Error, Result, Scalar, fpenv};
 use warpfold_cpu::groups::{
-    Finished, OutOfMemory, Positions, Rows, Table, check_memory, new_table, words,
+    Finished, LEFT_OUT, OutOfMemory, Positions, Rows, Table, check_memory, new_table, words,
 };
 use warpfold_threads::{Pieces, Threads};
 
@@ -108,7 +110,7 @@ impl Values {
     }
 
     /// Takes in a decimal beyond 64 bits.
-    fn absorb_wide(&mut self, group: u32, decimal: i128, at: u64) {
+    pub(super) fn absorb_wide(&mut self, group: u32, decimal: i128, at: u64) {
         let states = || self.tables.iter().map(|table| Wide::new(table.kind())).collect();
         let states = self.wide.entry(group).or_insert_with(states);
         states.iter_mut().for_each(|state| state.absorb(decimal, at));
@@ -195,9 +197,8 @@ pub struct GroupValues<'a> {
 }
 
 /// What numbering leaves for the columns of values.
-#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
-pub struct NumberedRows {
+pub(super) struct NumberedRows {
     /// The group of each row.
     groups: Vec<u32>,
     /// Whether some are left out.
@@ -318,6 +319,11 @@ impl GroupPartial {
         Ok(())
     }
 
+    /// Whether some keys are decimals beyond 64 bits.
+    pub(super) fn is_wide(&self) -> bool {
+        self.groups.columns().iter().any(Dictionary::is_wide)
+    }
+
     /// The error that there is no memory, with what there was until then.
     fn counted(&self, error: Error) -> Error {
         match error {
@@ -340,8 +346,7 @@ impl GroupPartial {
     ///
     /// # Errors
     /// Keys of other types, keys that are not dense, too many groups, no memory for them.
-    #[doc(hidden)]
-    pub fn number(
+    pub(super) fn number(
         &mut self,
         keys: &Keys<'_>,
         rows: Range<usize>,
@@ -349,7 +354,7 @@ impl GroupPartial {
         numbered: &mut NumberedRows,
     ) -> Result<()> {
         let NumberedRows { groups, .. } = numbered;
-        let count = rows.len() as u64;
+        let count = rows.len();
         let done = self.groups.number(keys, rows, self.question.omit, start, groups);
         let done = done.and_then(|()| Ok(self.grow()?));
         done.map_err(|error| self.counted(error))?;
@@ -357,26 +362,35 @@ impl GroupPartial {
             true => groups.iter().filter(|&&group| group == LEFT_OUT).count(),
             false => 0,
         };
+        self.see_first(groups, start..);
+        (numbered.gaps, numbered.start) = (omitted > 0, start);
+        self.see_rows(count, omitted);
+        Ok(())
+    }
+
+    /// Counts rows, some of which were left out.
+    pub(super) fn see_rows(&mut self, rows: usize, omitted: usize) {
+        self.omitted = self.omitted.saturating_add(omitted as u64);
+        self.rows = self.rows.saturating_add(rows as u64);
+    }
+
+    /// Keeps which row of each group is the first, if that matters.
+    pub(super) fn see_first(&mut self, groups: &[u32], rows: impl Iterator<Item = u64>) {
         if self.question.order == Order::FirstOccurrence {
-            for (&group, row) in groups.iter().zip(start..) {
+            for (&group, row) in groups.iter().zip(rows) {
                 if group != LEFT_OUT {
                     let first = &mut self.first[group as usize];
                     *first = row.min(*first);
                 }
             }
         }
-        (numbered.gaps, numbered.start) = (omitted > 0, start);
-        self.omitted = self.omitted.saturating_add(omitted as u64);
-        self.rows = self.rows.saturating_add(count);
-        Ok(())
     }
 
     /// Takes in the values of rows that were numbered.
     ///
     /// # Panics
     /// If there are not as many values as rows, but for the gaps.
-    #[doc(hidden)]
-    pub fn absorb_values(
+    pub(super) fn absorb_values(
         &mut self,
         column: usize,
         values: GroupValues<'_>,
@@ -446,42 +460,6 @@ impl GroupPartial {
         self.spans.merge(&span)
     }
 
-    /// Takes in rows of a column of values, or of two, from `rows.start` on.
-    pub(super) fn absorb_rows(
-        &mut self,
-        keys: &Keys<'_>,
-        inputs: &[Input<'_>],
-        columns: &[Column<'_>],
-        rows: Range<usize>,
-        start: u64,
-        numbered: &mut NumberedRows,
-    ) -> Result<()> {
-        let (mut buffers, mut gaps) = ([Vec::new(), Vec::new()], Vec::new());
-        let mut compact = [Vec::<u64>::new(), Vec::new()];
-        for from in rows.clone().step_by(BLOCK) {
-            let rows = from..rows.end.min(from + BLOCK);
-            self.number(keys, rows.clone(), start + from as u64, numbered)?;
-            gaps.clear();
-            if inputs.iter().any(|input| input.missing() > 0) {
-                let valid = |row: usize| inputs.iter().all(|input| input.is_valid(row));
-                let missing = rows.clone().filter(|&row| !valid(row));
-                gaps.extend(missing.map(|row| ((row - from) as u64, 1)));
-            }
-            let mut parts: [&[u8]; 2] = [&[], &[]];
-            let sides = columns.iter().zip(&mut buffers).zip(&mut compact).zip(&mut parts);
-            for (((column, buffer), compact), part) in sides {
-                let size = column.dtype().size();
-                *part = column.bytes(rows.clone(), buffer);
-                if !gaps.is_empty() {
-                    *part = without(part, size, &gaps, compact);
-                }
-            }
-            let values = GroupValues { items: parts[0], others: parts[1], gaps: &gaps, wide: &[] };
-            self.absorb_values(0, values, numbered);
-        }
-        Ok(())
-    }
-
     /// Takes in the rows that follow those of the partial: keys, and a value for each.
     ///
     /// ```
@@ -527,9 +505,11 @@ impl GroupPartial {
             return Err(Error::StartTooLarge { start, len: rows });
         }
         // Beside the others, so that after an error nothing was taken in.
-        let mut piece = self.empty()?;
-        let mut numbered = NumberedRows::default();
-        piece.absorb_rows(&keys, &values, &[column], 0..rows, start, &mut numbered)?;
+        let shared = SharedGroups::new(self.empty()?);
+        let mut reader = shared.reader()?;
+        reader.absorb_rows(&keys, &values, &[column], 0..rows, start)?;
+        let own = reader.into_own();
+        let mut piece = shared.finish(vec![own])?;
         piece.add_span(start, rows as u64)?;
         self.merge(&piece)
     }
@@ -615,14 +595,58 @@ impl GroupPartial {
             return Err(error);
         }
         self.spans = spans;
+        self.take_states(other, &map);
+        self.count(other);
+        Ok(())
+    }
+
+    /// Adds another's counts of rows.
+    pub(super) fn count(&mut self, other: &GroupPartial) {
         for (ours, theirs) in self.values.iter_mut().zip(&other.values) {
             ours.missing = ours.missing.saturating_add(theirs.missing);
+        }
+        self.omitted = self.omitted.saturating_add(other.omitted);
+        self.rows = self.rows.saturating_add(other.rows);
+    }
+
+    /// Takes in some groups of another partial, of one column of keys: in `map` they get the
+    /// numbers that they have here, and all others are left out.
+    pub(super) fn take(
+        &mut self,
+        other: &GroupPartial,
+        groups: &[u32],
+        map: &mut [u32],
+    ) -> Result<()> {
+        self.groups.adopt_some(&other.groups, groups, map)?;
+        self.grow()?;
+        self.take_states(other, map);
+        Ok(())
+    }
+
+    /// Takes in the groups of others, which have no group in common.
+    pub(super) fn append_all(&mut self, others: Vec<GroupPartial>) -> Result<()> {
+        let maps = others.iter().map(|other| self.groups.append(&other.groups));
+        let maps = maps.collect::<Result<Vec<_>>>()?;
+        self.grow()?;
+        for (other, map) in others.into_iter().zip(maps) {
+            self.take_states(&other, &map);
+            self.count(&other);
+        }
+        Ok(())
+    }
+
+    /// Takes in the states of those groups of another partial that `map` has a number for.
+    fn take_states(&mut self, other: &GroupPartial, map: &[u32]) {
+        for (ours, theirs) in self.values.iter_mut().zip(&other.values) {
             for (table, other) in ours.tables.iter_mut().zip(&theirs.tables) {
                 // The questions are one, and so are the types.
-                let merged = table.merge(&**other, &map);
+                let merged = table.merge(&**other, map);
                 assert!(merged, "tables of one kind and type merge");
             }
             for (&group, states) in &theirs.wide {
+                if map[group as usize] == LEFT_OUT {
+                    continue;
+                }
                 match ours.wide.entry(map[group as usize]) {
                     Entry::Vacant(entry) => drop(entry.insert(states.clone())),
                     Entry::Occupied(mut entry) => {
@@ -633,23 +657,17 @@ impl GroupPartial {
                 }
             }
         }
-        for (&first, &group) in other.first.iter().zip(&map) {
-            let ours = &mut self.first[group as usize];
-            *ours = first.min(*ours);
-        }
-        self.omitted = self.omitted.saturating_add(other.omitted);
-        self.rows = self.rows.saturating_add(other.rows);
-        Ok(())
+        self.see_first(map, other.first.iter().copied());
     }
 
     /// The groups in the order of the answer.
     ///
     /// # Errors
     /// No memory.
-    fn ordered(&self) -> Result<Vec<u32>> {
+    fn ordered(&self, threads: Threads) -> Result<Vec<u32>> {
         self.check_memory(SORTING)?;
         Ok(match self.question.order {
-            Order::Key => self.groups.sorted(),
+            Order::Key => self.groups.sorted(threads),
             Order::FirstOccurrence => {
                 let mut groups: Vec<u32> = (0..self.groups.len() as u32).collect();
                 groups.sort_by_key(|&group| self.first[group as usize]);
@@ -672,7 +690,7 @@ impl GroupPartial {
     /// The answers of one of several columns of values.
     #[doc(hidden)]
     pub fn finish_column(&self, column: usize, rules: &Rules, threads: Threads) -> Result<Grouped> {
-        let groups = self.ordered()?;
+        let groups = self.ordered(threads)?;
         let columns = self.question.ops.iter();
         let columns =
             columns.map(|&(op, _)| self.finish_groups(column, op, rules, &groups, threads));
@@ -685,8 +703,8 @@ impl GroupPartial {
     /// # Errors
     /// No memory.
     #[doc(hidden)]
-    pub fn group_order(&self) -> Result<Vec<u32>> {
-        self.ordered()
+    pub fn group_order(&self, threads: Threads) -> Result<Vec<u32>> {
+        self.ordered(threads)
     }
 
     /// The keys of groups.
@@ -889,26 +907,4 @@ impl GroupPartial {
             places.contains(&(place - 1))
         });
     }
-}
-
-/// The elements without those of missing rows, put together in `compact`.
-fn without<'a>(
-    items: &[u8],
-    size: usize,
-    gaps: &[(u64, u64)],
-    compact: &'a mut Vec<u64>,
-) -> &'a [u8] {
-    let len = items.len() - gaps.len() * size;
-    compact.clear();
-    compact.resize(len.div_ceil(8), 0);
-    let to: &mut [u8] = &mut bytemuck::cast_slice_mut(compact)[..len];
-    let mut done = 0;
-    let mut from = 0;
-    let ends = gaps.iter().map(|&(row, _)| row as usize * size).chain([items.len()]);
-    for end in ends {
-        to[done..done + (end - from)].copy_from_slice(&items[from..end]);
-        done += end - from;
-        from = (end + size).min(items.len());
-    }
-    to
 }

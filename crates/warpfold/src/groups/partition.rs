@@ -9,6 +9,7 @@ use super::answer::{GroupColumn, Grouped, KeyValues};
 use super::column::Column;
 use super::dictionary::{canonical, order, shown};
 use super::partial::Question;
+use super::sorting::by_words;
 use crate::answer;
 use crate::cancel::Until;
 use crate::unit::Unit;
@@ -237,8 +238,12 @@ impl Parted<'_> {
             let (groups, rows) = (count, self.keys.rows() as u64);
             return Err(Error::TooManyGroups { groups, rows, bytes, limit: u32::MAX as usize });
         }
-        let places = self.places(&parts);
+        // Where the groups come from, counted over all parts, in the order of their keys.
         let words: Vec<u64> = parts.iter().flat_map(|part| part.words.iter().copied()).collect();
+        let pairs = with_element!(dtype, T => {
+            words.iter().map(|&word| order::<T>(word)).zip(0..).collect()
+        });
+        let places = by_words(pairs, self.threads);
         let mut keys = Numbers::zeros(dtype, count);
         let bytes = keys.bytes_mut();
         for (to, &from) in places.iter().enumerate() {
@@ -284,41 +289,6 @@ impl Parted<'_> {
         }
         let keys = vec![KeyValues::of_numbers(keys, self.unit.cloned(), Vec::new())];
         Ok(Grouped { keys, columns, groups: count })
-    }
-
-    /// Where the groups come from, counted over all parts, in the order of their keys:
-    /// ranges of keys are sorted side by side.
-    fn places(&self, parts: &[Answered]) -> Vec<u32> {
-        let mut pairs: Vec<(u64, u32)> = with_element!(self.keys.dtype(), T => {
-            let words = parts.iter().flat_map(|part| &part.words);
-            words.map(|&word| order::<T>(word)).zip(0..).collect()
-        });
-        const RANGES: usize = 16;
-        let step = (pairs.len() / (64 * RANGES)).max(1);
-        let mut sample: Vec<u64> = pairs.iter().step_by(step).map(|&(word, _)| word).collect();
-        sample.sort_unstable();
-        let splitter = |range: usize| sample[(range * sample.len() / RANGES).min(sample.len() - 1)];
-        if pairs.len() < LEAST || sample.is_empty() {
-            pairs.sort_unstable();
-            return pairs.into_iter().map(|(_, place)| place).collect();
-        }
-        let pieces = Pieces::new(RANGES);
-        let sorted = self.threads.run(RANGES, || {
-            let mut sorted = Vec::new();
-            while let Some(range) = pieces.take() {
-                let from = if range == 0 { 0 } else { splitter(range) };
-                let to = if range + 1 == RANGES { None } else { Some(splitter(range + 1)) };
-                let within =
-                    |&&(word, _): &&(u64, u32)| word >= from && to.is_none_or(|to| word < to);
-                let mut own: Vec<(u64, u32)> = pairs.iter().filter(within).copied().collect();
-                own.sort_unstable();
-                sorted.push((range, own.into_iter().map(|(_, place)| place).collect::<Vec<u32>>()));
-            }
-            sorted
-        });
-        let mut sorted: Vec<_> = sorted.into_iter().flatten().collect();
-        sorted.sort_unstable_by_key(|&(range, _)| range);
-        sorted.into_iter().flat_map(|(_, places)| places).collect()
     }
 }
 
