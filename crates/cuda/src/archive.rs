@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Numbers are little-endian. A name ends in the compute capability that the module is
-//! for: `sum_f32.90`. A group is a Zstandard frame of similar texts, concatenated, with [relative
-//! numbers](crate::renumber) of registers. A program needs few modules, and unpacking all of them would
+//! for: `sum_f32.90`. A group is a Zstandard frame of similar texts, concatenated, with relative
+//! numbers of registers (`renumber.rs`). A program needs few modules, and unpacking all of them would
 //! take long. What would be the same for a newer device is there once, for the older one.
 
 use crate::renumber::absolute;
