@@ -271,7 +271,8 @@ struct WidenedCells {
     how: Widening,
     shortens: bool,
     inner: Box<dyn Cells>,
-    copies: [Vec<u64>; 2],
+    /// Of tables, of those beside them, and of answers.
+    copies: [Vec<u64>; 3],
 }
 
 impl WidenedCells {
@@ -285,7 +286,7 @@ impl WidenedCells {
         table: Table<'_, ()>,
         other: Option<Table<'_, ()>>,
     ) {
-        let WidenedCells { how, inner, copies: [one, two], .. } = self;
+        let WidenedCells { how, inner, copies: [one, two, _], .. } = self;
         let widest = if form == Form::Columns { COLUMNS } else { PART };
         let columns = table.columns().clamp(1, widest);
         let rows = (PART / columns).max(1);
@@ -371,20 +372,31 @@ impl Cells for WidenedCells {
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
-        let WidenedCells { how, shortens, inner, copies: [one, two] } = self;
+        let WidenedCells { how, shortens, inner, copies: [one, two, wide] } = self;
         let answer = if *shortens { how.from } else { DType::F64 };
-        let [table] = tables[0] else { return false };
-        let row = Table::of_any(table.at(0, 0), 0, 1, to.len() / answer.size());
-        // SAFETY: the first row of the table, which has as many columns.
-        let row = unsafe { how.table(row, one) };
-        let alone = table.rows() == 1;
-        if !*shortens {
-            // SAFETY: a copy, which is aligned.
-            return alone && unsafe { inner.quick([&[row], tables[1]], to) };
+        let outputs = to.len() / answer.size();
+        let single = |tables: &[Table<'_, ()>], buffer| match *tables {
+            // SAFETY: the first row of the table, which has as many columns.
+            [table] => {
+                Some(unsafe { how.table(Table::of_any(table.at(0, 0), 0, 1, outputs), buffer) })
+            }
+            _ => None,
+        };
+        let alone = tables.iter().copied().flatten().all(|table| table.rows() == 1);
+        let (Some(row), other) = (single(tables[0], one), single(tables[1], two)) else {
+            return false;
+        };
+        if !alone || other.is_none() && !tables[1].is_empty() {
+            return false;
         }
-        let wide = room(two, row.columns() * how.to().size());
+        let tables = [&[row], other.as_slice()];
+        if !*shortens {
+            // SAFETY: copies, which are aligned, here and below.
+            return unsafe { inner.quick(tables, to) };
+        }
+        let wide = room(wide, outputs * how.to().size());
         // SAFETY: as above.
-        let sure = alone && unsafe { inner.quick([&[row], tables[1]], wide) };
+        let sure = unsafe { inner.quick(tables, wide) };
         how.shorten(wide, to);
         sure
     }
