@@ -375,12 +375,11 @@ impl Cells for WidenedCells {
         let WidenedCells { how, shortens, inner, copies: [one, two, wide] } = self;
         let answer = if *shortens { how.from } else { DType::F64 };
         let outputs = to.len() / answer.size();
-        let single = |tables: &[Table<'_, ()>], buffer| match *tables {
+        let single = |tables: &[Table<'_, ()>], buffer| {
+            let [table] = *tables else { return None };
+            let row = Table::of_any(table.at(0, 0), 0, 1, outputs);
             // SAFETY: the first row of the table, which has as many columns.
-            [table] => {
-                Some(unsafe { how.table(Table::of_any(table.at(0, 0), 0, 1, outputs), buffer) })
-            }
-            _ => None,
+            Some(unsafe { how.table(row, buffer) })
         };
         let alone = tables.iter().copied().flatten().all(|table| table.rows() == 1);
         let (Some(row), other) = (single(tables[0], one), single(tables[1], two)) else {
