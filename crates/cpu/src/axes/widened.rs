@@ -30,6 +30,8 @@ struct Widening {
     isa: Isa,
     /// f16, bf16 or f32.
     from: DType,
+    /// Whether the answers are of the type of the shorter ones.
+    shortens: bool,
 }
 
 impl Widening {
@@ -210,15 +212,12 @@ impl Shorter for f32 {
 /// An operation on longer floats, of shorter ones.
 struct Widened<F: ?Sized> {
     how: Widening,
-    /// Whether the answers are of the type of the shorter ones.
-    shortens: bool,
     inner: Box<F>,
 }
 
 /// An operation on tables of longer floats, of elements that are brought from one type to another.
 pub(super) fn of_tables(isa: Isa, types: [DType; 2], fold: Box<dyn Fold>) -> Box<dyn Fold> {
-    let shortens = types[1] != DType::F64;
-    steps(isa, types).fold(fold, |inner, how| Box::new(Widened { how, shortens, inner }))
+    steps(isa, types).fold(fold, |inner, how| Box::new(Widened { how, inner }))
 }
 
 /// The same for segments.
@@ -227,15 +226,14 @@ pub(super) fn of_segments(
     types: [DType; 2],
     fold: Box<dyn RaggedFold>,
 ) -> Box<dyn RaggedFold> {
-    let shortens = types[1] != DType::F64;
-    steps(isa, types).fold(fold, |inner, how| Box::new(Widened { how, shortens, inner }))
+    steps(isa, types).fold(fold, |inner, how| Box::new(Widened { how, inner }))
 }
 
 /// How elements are brought from one type to another, the last step first.
 fn steps(isa: Isa, [from, to]: [DType; 2]) -> impl Iterator<Item = Widening> {
     let last = (to == DType::F64).then_some(DType::F32);
     let first = (from.size() < DType::F32.size()).then_some(from);
-    last.into_iter().chain(first).map(move |from| Widening { isa, from })
+    last.into_iter().chain(first).map(move |from| Widening { isa, from, shortens: last.is_none() })
 }
 
 impl Fold for Widened<dyn Fold> {
@@ -253,9 +251,8 @@ impl Fold for Widened<dyn Fold> {
     }
 
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        let Widened { how, shortens, .. } = *self;
-        let inner = self.inner.cells(outputs);
-        Box::new(WidenedCells { how, shortens, inner, copies: Default::default() })
+        let (how, inner) = (self.how, self.inner.cells(outputs));
+        Box::new(WidenedCells { how, inner, copies: Default::default() })
     }
 }
 
@@ -266,14 +263,17 @@ impl RaggedFold for Widened<dyn RaggedFold> {
     }
 }
 
-/// Accumulators of longer floats.
-struct WidenedCells {
+/// Accumulators of longer floats, with room for copies.
+struct WidenedAccumulators<A: ?Sized, C> {
     how: Widening,
-    shortens: bool,
-    inner: Box<dyn Cells>,
-    /// Of tables, of those beside them, and of answers.
-    copies: [Vec<u64>; 3],
+    inner: Box<A>,
+    copies: C,
 }
+
+/// The copies are of tables, of those beside them, and of answers.
+type WidenedCells = WidenedAccumulators<dyn Cells, [Vec<u64>; 3]>;
+/// The copies are of segments, and of those beside them.
+type WidenedRagged = WidenedAccumulators<dyn RaggedCells, [RowsCopy; 2]>;
 
 impl WidenedCells {
     /// Hands over copies of a table, or of two, a part at a time.
@@ -318,7 +318,7 @@ impl WidenedCells {
     }
 }
 
-impl Accumulators for WidenedCells {
+impl<A: Accumulators + ?Sized, C> Accumulators for WidenedAccumulators<A, C> {
     fn clear(&mut self, count: usize) {
         self.inner.clear(count);
     }
@@ -372,8 +372,8 @@ impl Cells for WidenedCells {
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
-        let WidenedCells { how, shortens, inner, copies: [one, two, wide] } = self;
-        let answer = if *shortens { how.from } else { DType::F64 };
+        let WidenedCells { how, inner, copies: [one, two, wide] } = self;
+        let answer = if how.shortens { how.from } else { DType::F64 };
         let outputs = to.len() / answer.size();
         let single = |tables: &[Table<'_, ()>], buffer| {
             let [table] = *tables else { return None };
@@ -389,7 +389,7 @@ impl Cells for WidenedCells {
             return false;
         }
         let tables = [&[row], other.as_slice()];
-        if !*shortens {
+        if !how.shortens {
             // SAFETY: copies, which are aligned, here and below.
             return unsafe { inner.quick(tables, to) };
         }
@@ -424,33 +424,6 @@ impl Cells for WidenedCells {
 struct RowsCopy {
     words: Vec<u64>,
     spans: Vec<Span>,
-}
-
-/// Accumulators of longer floats for segments.
-struct WidenedRagged {
-    how: Widening,
-    inner: Box<dyn RaggedCells>,
-    copies: [RowsCopy; 2],
-}
-
-impl Accumulators for WidenedRagged {
-    fn clear(&mut self, count: usize) {
-        self.inner.clear(count);
-    }
-
-    fn answer(
-        &mut self,
-        place: usize,
-        lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    ) {
-        self.inner.answer(place, lengths, to, missing);
-    }
-
-    fn ask(&mut self, question: Part) -> bool {
-        self.inner.ask(question)
-    }
 }
 
 impl RaggedCells for WidenedRagged {
