@@ -9,8 +9,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once, mpsc};
 use std::time::Duration;
 
-/// How long a process may take to end once its file is in its place.
-const GRACE: Duration = Duration::from_secs(1);
+/// How long a process may take to end once its file is in its place: so many steps. Where a machine was suspended, or had no
+/// time for the process, one step passes, and not all.
+const GRACE: (u32, Duration) = (500, Duration::from_millis(10));
 
 /// Makes sure that temporary files vanish on signals. The process still dies of them,
 /// as the sender expects.
@@ -37,7 +38,7 @@ pub(super) fn watch() {
                     // The new file is in its place, and the process about to end. Its
                     // status says which file is there: the signal comes too late.
                     drop(there);
-                    std::thread::sleep(GRACE);
+                    (0..GRACE.0).for_each(|_| std::thread::sleep(GRACE.1));
                     there = files();
                 }
                 // Held until the end: no file comes or takes its place.
