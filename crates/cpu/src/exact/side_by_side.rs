@@ -158,7 +158,10 @@ impl<T: Word> Kernel for RangeColumns<'_, T> {
                 }
             }
             let mut certified = true;
-            for (anchored, column) in columns.into_iter().flatten().zip((0..).step_by(group)) {
+            // In place: `into_iter` would move all groups that there could be.
+            for (anchored, column) in
+                columns.iter_mut().map_while(Option::take).zip((0..).step_by(group))
+            {
                 let [high, low] = anchored.moved(&mut certified);
                 store::<S>(high, &mut self.high[column..column + group]);
                 store::<S>(low, &mut self.low[column..column + group]);
@@ -204,7 +207,10 @@ impl<T: Widen> Kernel for WindowColumns<'_, T> {
                     columns[g] = Some(anchored);
                 }
             }
-            for (anchored, column) in columns.into_iter().flatten().zip((0..).step_by(group)) {
+            // In place: `into_iter` would move all groups that there could be.
+            for (anchored, column) in
+                columns.iter_mut().map_while(Option::take).zip((0..).step_by(group))
+            {
                 let [high, low] = anchored.moved(&mut certified);
                 store::<S>(high, &mut self.high[column..column + group]);
                 store::<S>(low, &mut self.low[column..column + group]);
