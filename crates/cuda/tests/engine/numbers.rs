@@ -1349,8 +1349,15 @@ fn lost_outputs(engines: &[Engine], seed: u64, rounds: usize, most: usize) {
             _ if round % 40 == 39 => DType::F16,
             _ => dtypes[round % dtypes.len()],
         };
-        let len = [1, 2, 3, 4, 8, 16, 33, 64, 300][random.place(9)];
-        let outputs = (1 + random.place(300)).min(most.div_ceil(len));
+        // Every now and then so long that blocks share them.
+        let shared = round % 13 == 12;
+        let (len, outputs) = match shared {
+            true => (1100, 1 + random.place(24)),
+            false => {
+                let len = [1, 2, 3, 4, 8, 16, 33, 64, 300][random.place(9)];
+                (len, (1 + random.place(300)).min(most.div_ceil(len)))
+            }
+        };
         // One kind, or any, and then few or all of them lost.
         let of = (round / dtypes.len()) % (LOST.len() + 2);
         let sample = with_element!(dtype, T => {
@@ -1371,13 +1378,15 @@ fn lost_outputs(engines: &[Engine], seed: u64, rounds: usize, most: usize) {
             [(columns, [true, false]), (rows, [false, true])]
         });
         for (sample, reduced) in sample {
-            let engine = &engines[random.place(engines.len())];
-            let op = ops[random.place(ops.len())];
-            let moments = op.kind() == Kind::Moments && !matches!(op, Op::SumSq | Op::Norm2);
-            let ddof = if moments { [1, 1, 0, 2, 300][random.place(5)] } else { 0 };
-            let omits_nan = random.below(3) == 0;
-            let note = format!("{:?}, round {round}", LOST.get(of));
-            check(engine, Number { op, omits_nan, ddof }, &sample, &reduced, &note);
+            let drawn = [ops[random.place(ops.len())]];
+            for op in if shared { &[Op::Sum, Op::Norm2, Op::Var][..] } else { &drawn[..] } {
+                let engine = &engines[random.place(engines.len())];
+                let moments = matches!(op, Op::Var | Op::Std);
+                let ddof = if moments { [1, 1, 0, 2, 300][random.place(5)] } else { 0 };
+                let omits_nan = random.below(3) == 0;
+                let note = format!("{:?}, round {round}", LOST.get(of));
+                check(engine, Number { op: *op, omits_nan, ddof }, &sample, &reduced, &note);
+            }
         }
     }
 }
