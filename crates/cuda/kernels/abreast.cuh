@@ -171,37 +171,42 @@ __device__ __noinline__ bool take_generally(const Abreast &all, const char *data
     return false;
 }
 
-// The outputs of a block whose totals are lost: a bit for each of a thread's.
-struct LostAbreast {
-    u32 mask[STRIDED_THREADS];
+// What a block has in shared memory: room for answers that go together, and then, if totals may be lost, superaccumulators. Those that are
+// lost are named by the thread and which of its outputs they are.
+template <class Acc, u32 BYTES, bool MAY_BE_LOST = Acc::MAY_BE_LOST>
+struct AbreastRoom {
+    alignas(16) char answers[STRIDED_THREADS / 32][BYTES];
+};
+template <class Acc, u32 BYTES>
+struct AbreastRoom<Acc, BYTES, true> {
+    // Of large ones fewer kernels share a multiprocessor.
+    using Batch = LostBatch<Acc, sizeof(typename Acc::Wides) < 1000 ? 12 << 10 : 16 << 10, STRIDED_THREADS>;
+    union {
+        alignas(16) char answers[STRIDED_THREADS / 32][BYTES];
+        Batch batch;
+    };
+    u32 count;
+    u16 lost[STRIDED_THREADS * OUTPUTS_ABREAST<Acc>];
 };
 
-// Adds the elements of the block's lost outputs to superaccumulators. All threads of the block call it.
-template <class Acc>
-__device__ __noinline__ void find_abreast(const Abreast &all, const LostAbreast &lost, const typename Acc::Asked &asked)
+// Adds the elements of the block's lost outputs to superaccumulators, and leaves their answers. All threads of the block call it.
+template <class Acc, class Room>
+__device__ __noinline__ void find_abreast(const Abreast &all, const typename Acc::Asked &asked)
 {
     using Bits = typename Acc::Bits;
-    __shared__ typename Acc::Wides wides;
-    const Layout &layout = all.layout;
-#pragma unroll 1
-    for (u32 thread = 0; thread < STRIDED_THREADS; ++thread) {
-#pragma unroll 1
-        for (u32 mask = lost.mask[thread]; mask != 0; mask &= mask - 1) {
-            const u32 a = __ffs(int(mask)) - 1;
-            const OutputsAt<Acc> its(all, blockIdx.x * STRIDED_THREADS + thread);
-            wides.clear();
-            __syncthreads();
-#pragma unroll 1
-            for (u32 e = threadIdx.x; e < layout.elements.len; e += STRIDED_THREADS) {
-                const char *at = its.of(all, a) + u64(layout.elements.at(e).elements) * sizeof(Bits);
-                Acc::absorb(wides, *reinterpret_cast<const Bits *>(at), asked);
-            }
-            __syncthreads();
-            if (threadIdx.x == 0)
-                Acc::write_wides([&](int w) { return Acc::entry(wides, w); }, layout.out, its.number + a * all.numbers, asked);
-            __syncthreads();
-        }
-    }
+    constexpr u32 A = OUTPUTS_ABREAST<Acc>;
+    auto &room = shared_room<Room>();
+    const auto place = [&](u32 i) { return OutputsAt<Acc>(all, blockIdx.x * STRIDED_THREADS + room.lost[i] / A); };
+    const auto add = [&](typename Acc::Wides &wides, u32 i, u32 lane, u32 lanes) {
+        const char *const data = place(i).of(all, room.lost[i] % A);
+        for (u32 e = lane; e < all.layout.elements.len; e += lanes)
+            Acc::absorb(wides, *reinterpret_cast<const Bits *>(data + u64(all.layout.elements.at(e).elements) * sizeof(Bits)), asked);
+    };
+    room.batch.find(room.count, false, add, [&](u32 first, u32 some) {
+        const u32 own = Room::Batch::own(), i = first + own;
+        if (own < some)
+            write_lost<Acc, Room>(own, all.layout.out, place(i).number + room.lost[i] % A * all.numbers, asked);
+    });
 }
 
 // How many binades there are between the largest and the smallest element of an output that are not 0, or some more; of infinities and
@@ -273,8 +278,9 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
     constexpr int A = OUTPUTS_ABREAST<Acc>;
     using General = typename GeneralOf<Acc>::Type;
     constexpr u32 BYTES = A * (GeneralOf<Acc>::IS_FEW ? sizeof(typename Acc::Bits) : 8);
-    __shared__ alignas(16) char rooms[STRIDED_THREADS / 32][warp_output_bytes(BYTES)];
-    char *const room = rooms[threadIdx.x / 32];
+    using Room = AbreastRoom<General, warp_output_bytes(BYTES)>;
+    auto &shared = shared_room<Room>();
+    char *const room = shared.answers[threadIdx.x / 32];
     const OutputsAt<Acc> mine(all, blockIdx.x * STRIDED_THREADS + threadIdx.x);
     Acc acc[A];
     if (mine.count != 0) {
@@ -293,10 +299,13 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
         left = answer_generally<Acc>(all, left, asked);
         if constexpr (General::MAY_BE_LOST) {
             if (__syncthreads_or(left != 0)) {
-                __shared__ LostAbreast those;
-                those.mask[threadIdx.x] = left;
+                if (threadIdx.x == 0)
+                    shared.count = 0;
                 __syncthreads();
-                find_abreast<General>(all, those, asked);
+                for (u32 place = left != 0 ? atomicAdd(&shared.count, u32(__popc(left))) : 0; left != 0; left &= left - 1)
+                    shared.lost[place++] = u16(threadIdx.x * A + __ffs(int(left)) - 1);
+                __syncthreads();
+                find_abreast<General, Room>(all, asked);
             }
         }
     } else {

@@ -308,6 +308,13 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
     {
         return i < SUM_WORDS ? wides.sum.entry(i, 0) : wides.squares.entry(i - SUM_WORDS, 0);
     }
+    static __device__ __forceinline__ void add_entry(Wides &wides, int i, u64 entry)
+    {
+        if (i < SUM_WORDS)
+            wides.sum.add_entry(i, entry);
+        else
+            wides.squares.add_entry(i - SUM_WORDS, entry);
+    }
 
     template <class Word>
     static __device__ __forceinline__ void write_wides(Word word, void *out, u64 place, const Asked &asked)
@@ -318,6 +325,6 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
         if (nan || infinite)
             answer = special(nan ? HAS_NAN : HAS_POSITIVE, asked.ask);
         else
-            answer = moments_answer<T>([&](int i) { return i64(word(i)); }, [&](int i) { return i64(word(SUM_WORDS + i)); }, asked.ask, asked.n);
+            answer = moments_answer<T, SPREAD>([&](int i) { return i64(word(i)); }, [&](int i) { return i64(word(SUM_WORDS + i)); }, asked.ask, asked.n);
     }
 };

@@ -126,6 +126,7 @@ struct FloatTotal : Moving<FloatTotalOf<T>> {
     }
 
     static __device__ __forceinline__ u64 entry(const Wides &wides, int i) { return wides.entry(i, 0); }
+    static __device__ __forceinline__ void add_entry(Wides &wides, int i, u64 entry) { wides.add_entry(i, entry); }
 
     // Writes the answer of superaccumulators of which `word` says the vector form.
     template <class Word>

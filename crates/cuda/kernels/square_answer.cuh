@@ -48,14 +48,14 @@ __device__ __forceinline__ typename Element<T>::Bits scaled_answer(u64 high, u64
 }
 
 // The same from superaccumulators whose limbs `sum` and `square` say, of any float and any n; that of squares has nothing but finite
-// ones.
-template <class T, class SumLimb, class SquareLimb>
+// ones. SPREAD says that variances may be asked for.
+template <class T, bool SPREAD = true, class SumLimb, class SquareLimb>
 __device__ __forceinline__ typename Element<T>::Bits moments_answer(SumLimb sum, SquareLimb square, u32 ask, u64 n)
 {
     using Sum = typename Element<T>::Sum;
     using Dot = typename Element<T>::Dot;
     Truncated t;
-    if (asks_spread(ask)) {
+    if (SPREAD && asks_spread(ask)) {
         const u64 free = freedom(ask, n);
         if (free == 0)
             return NOT_A_NUMBER<T>;

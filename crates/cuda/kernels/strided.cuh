@@ -19,11 +19,12 @@
 //     write(out, place, asked)      leaves the answer
 //     missing                       if it wants to know: how many NaNs were omitted
 //     MAY_BE_LOST                   whether it may give up. Then is_lost() says so, and
-//     Wides                         are what cannot fail, in shared memory: absorb, deposit, entry, WIDE_WORDS, write_wides
+//     Wides                         are what cannot fail, in shared memory: absorb, deposit, entry, add_entry, WIDE_WORDS, write_wides
 
 #pragma once
 
 #include "fold.cuh"
+#include "lost_outputs.cuh"
 #include "name.cuh"
 #include "units.cuh"
 
@@ -211,6 +212,30 @@ __device__ __forceinline__ void take_elements(Acc &acc, const Layout &layout, co
     }
 }
 
+// The outputs of a block whose totals are lost.
+struct LostOutputs {
+    u32 count;
+    u32 output[STRIDED_THREADS];
+    u32 missing[STRIDED_THREADS]; // of its elements
+};
+
+// What the block has in shared memory: what its threads have of outputs, and then, if totals may be lost, superaccumulators. Of these
+// there is room for 32 if they are small enough.
+template <class Acc, bool MAY_BE_LOST = Acc::MAY_BE_LOST>
+struct StridedRoom {
+    u64 slots[Acc::WORDS][STRIDED_THREADS];
+};
+template <class Acc>
+struct StridedRoom<Acc, true> {
+    static constexpr u32 SOME = 32 * sizeof(typename Acc::Wides), LEAST = 12 << 10, GREATEST = 24 << 10;
+    using Batch = LostBatch<Acc, SOME < LEAST ? LEAST : SOME < GREATEST ? SOME : GREATEST, STRIDED_THREADS>;
+    union {
+        u64 slots[Acc::WORDS][STRIDED_THREADS];
+        Batch batch;
+    };
+    LostOutputs lost;
+};
+
 template <class Acc>
 __device__ __forceinline__ Acc from_lane(const Acc &acc, u32 distance)
 {
@@ -226,7 +251,7 @@ __device__ __forceinline__ Acc from_lane(const Acc &acc, u32 distance)
 template <class Acc>
 __device__ __forceinline__ Acc fold_here(Acc acc, const Share &share)
 {
-    __shared__ u64 slots[Acc::WORDS][STRIDED_THREADS];
+    auto &slots = shared_room<StridedRoom<Acc>>().slots;
     const u32 thread = threadIdx.x, groups = share.groups;
     // Lanes of the same warp: the near ones, and others of as many outputs apart.
     const u32 near = min(1u << share.log_near, 32u), apart = groups << share.log_near;
@@ -308,13 +333,6 @@ __device__ __forceinline__ Acc partial_of(const Layout &layout, u32 output, u32 
     return Acc(Acc::of_words(words));
 }
 
-// The outputs of a block whose totals are lost.
-struct LostOutputs {
-    u32 count;
-    u32 output[STRIDED_THREADS];
-    u32 missing[STRIDED_THREADS]; // of its elements
-};
-
 // Collects those that are lost of the outputs that threads below `groups` have. All threads of the block call it.
 __device__ __forceinline__ void collect(LostOutputs &lost, bool mine, u32 output, u32 missing)
 {
@@ -367,76 +385,60 @@ __device__ __forceinline__ void absorb_elements(typename Acc::Wides &wides, cons
     }
 }
 
-// Adds the elements of the block's lost outputs: to answers, or to what blocks share. Where there are many, each warp has its own; where there
-// are few, all threads take one after the other.
+// Leaves the answers of a batch. All threads of the block call it.
 template <class Acc>
-__device__ __noinline__ void find_again(const Layout &layout, LostOutputs &lost, const typename Acc::Asked &asked)
+__device__ __forceinline__ void write_batch(const Layout &layout, const LostOutputs &lost, u32 first, u32 some, const typename Acc::Asked &asked)
+{
+    const u32 own = StridedRoom<Acc>::Batch::own(), i = first + own;
+    if (own < some)
+        write_lost<Acc, StridedRoom<Acc>>(own, layout.out, number_of_output(layout, lost.output[i]), without(asked, lost.missing[i]));
+}
+
+// Adds the elements of the block's lost outputs: to answers, or to what blocks share.
+template <class Acc>
+__device__ __noinline__ void find_again(const Layout &layout, const typename Acc::Asked &asked)
 {
     using Wides = typename Acc::Wides;
-    constexpr u32 WARPS = STRIDED_THREADS / 32;
-    __shared__ Wides all[WARPS];
+    auto &room = shared_room<StridedRoom<Acc>>();
+    const LostOutputs &lost = room.lost;
     const Share share(layout);
-    const bool alone = lost.count >= WARPS;
-    const u32 teams = alone ? WARPS : 1, team = alone ? threadIdx.x / 32 : 0;
-    const u32 threads = alone ? 32 : STRIDED_THREADS, thread = threadIdx.x % threads;
-    const auto meet = [=]() {
-        if (alone)
-            __syncwarp();
-        else
-            __syncthreads();
+    const auto add = [&](Wides &wides, u32 i, u32 lane, u32 lanes) {
+        absorb_elements<Acc>(wides, layout, share, lost.output[i], asked, lane, lanes);
     };
-    Wides &wides = all[team];
-#pragma unroll 1
-    for (u32 i = team; i < lost.count; i += teams) {
-        const u32 output = lost.output[i];
-        for (u32 w = thread; w < sizeof(Wides) / 4; w += threads)
-            reinterpret_cast<u32 *>(&wides)[w] = 0;
-        meet();
-        absorb_elements<Acc>(wides, layout, share, output, asked, thread, threads);
-        meet();
-        if (gridDim.y > 1) {
-            for (u32 w = thread; w < Acc::WIDE_WORDS; w += threads) {
-                if (const u64 entry = Acc::entry(wides, w))
-                    atomicAdd(&layout.wides[u64(output) * Acc::WIDE_WORDS + w], entry);
-            }
-        } else if (thread == 0) {
-            const u64 place = number_of_output(layout, output);
-            Acc::write_wides([&](int w) { return Acc::entry(wides, w); }, layout.out, place, without(asked, lost.missing[i]));
+    room.batch.find(lost.count, layout.log_near != 0, add, [&](u32 first, u32 some) {
+        if (gridDim.y == 1)
+            return write_batch<Acc>(layout, lost, first, some, asked);
+        for (u32 w = threadIdx.x; w < some * Acc::WIDE_WORDS; w += STRIDED_THREADS) {
+            const u32 i = w / Acc::WIDE_WORDS, word = w % Acc::WIDE_WORDS;
+            if (const u64 entry = Acc::entry(room.batch.wides[i], word))
+                atomicAdd(&layout.wides[u64(lost.output[first + i]) * Acc::WIDE_WORDS + word], entry);
         }
-        meet();
-    }
-    __syncthreads();
+    });
 }
 
 // The same for the last of the blocks that share outputs: it adds what the others have found to what they have left.
 template <class Acc>
-__device__ __noinline__ void fold_again(const Layout &layout, LostOutputs &lost, const typename Acc::Asked &asked)
+__device__ __noinline__ void fold_again(const Layout &layout, const typename Acc::Asked &asked)
 {
-    __shared__ typename Acc::Wides wides;
-    __shared__ u64 words[Acc::WIDE_WORDS];
-#pragma unroll 1
-    for (u32 i = 0; i < lost.count; ++i) {
+    using Wides = typename Acc::Wides;
+    auto &room = shared_room<StridedRoom<Acc>>();
+    const LostOutputs &lost = room.lost;
+    const auto add = [&](Wides &wides, u32 i, u32 lane, u32 lanes) {
         const u32 output = lost.output[i];
-        wides.clear();
-        __syncthreads();
-        for (u32 p = threadIdx.x; p < gridDim.y; p += STRIDED_THREADS) {
+        for (u32 p = lane; p < gridDim.y; p += lanes) {
             const Acc left = partial_of<Acc>(layout, output, p);
             if (!left.is_lost())
                 left.deposit(wides);
         }
-        __syncthreads();
-        for (u32 w = threadIdx.x; w < Acc::WIDE_WORDS; w += STRIDED_THREADS) {
+        for (u32 w = lane; w < Acc::WIDE_WORDS; w += lanes) {
             u64 &shared = layout.wides[u64(output) * Acc::WIDE_WORDS + w];
-            words[w] = __ldcg(&shared) + Acc::entry(wides, w);
-            shared = 0;
+            if (const u64 entry = __ldcg(&shared)) {
+                Acc::add_entry(wides, w, entry);
+                shared = 0;
+            }
         }
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            const u64 place = number_of_output(layout, output);
-            Acc::write_wides([&](int w) { return words[w]; }, layout.out, place, without(asked, lost.missing[i]));
-        }
-        __syncthreads();
-    }
+    };
+    room.batch.find(lost.count, true, add, [&](u32 first, u32 some) { write_batch<Acc>(layout, lost, first, some, asked); });
 }
 
 // Reduces a view.
@@ -461,9 +463,8 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
     if constexpr (Acc::MAY_BE_LOST) {
         lost = has_one && acc.is_lost();
         if (__syncthreads_or(lost)) {
-            __shared__ LostOutputs outputs;
-            collect(outputs, lost, output, acc.missing);
-            find_again<Acc>(layout, outputs, asked);
+            collect(shared_room<StridedRoom<Acc>>().lost, lost, output, acc.missing);
+            find_again<Acc>(layout, asked);
         }
     }
     if (gridDim.y > 1) {
@@ -503,9 +504,8 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         if constexpr (Acc::MAY_BE_LOST) {
             lost = has_one && acc.is_lost();
             if (__syncthreads_or(lost)) {
-                __shared__ LostOutputs outputs;
-                collect(outputs, lost, output, acc.missing);
-                fold_again<Acc>(layout, outputs, asked);
+                collect(shared_room<StridedRoom<Acc>>().lost, lost, output, acc.missing);
+                fold_again<Acc>(layout, asked);
             }
         }
     }

@@ -80,6 +80,17 @@ struct Wide {
             limb += i64(u64(high[i]) << 32);
         return u64(limb);
     }
+
+    // Adds entry i of another's vector form, or of the sum of up to 2^16 others; of specials, that there are some.
+    __device__ __forceinline__ void add_entry(int i, u64 entry)
+    {
+        if (i > COUNT && entry != 0)
+            count(Special(i - COUNT - 1));
+        if (i < LIMBS) {
+            add_digit(i, u32(entry), false);
+            atomicAdd(&high[i], u32(entry >> 32));
+        }
+    }
 };
 
 // A finite float's integer significand and the exponent of its last bit.

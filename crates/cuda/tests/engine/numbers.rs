@@ -1226,6 +1226,185 @@ fn views_of_hard_floats() {
     hard_floats(&walkers(&sim(Schedule::Lockstep)), 221, rounds, 3);
 }
 
+/// The kinds of elements that outputs of no window have; of some of these windows hold
+/// everything, for types and questions of a short range.
+#[derive(Clone, Copy, Debug)]
+enum Lost {
+    /// Of any exponent.
+    Far,
+    /// Of any exponent, and a half of them subnormal.
+    Subnormal,
+    /// With NaNs, infinities and zeros among them.
+    Special,
+    /// Nearly equal, where squares leave the windows: variances cancel.
+    Neighbours,
+    /// Whose sums cancel but for what is far below.
+    Cancelling,
+    /// Whose variance, by as many as a power of two, is beside the middle between two numbers.
+    SquaredTie,
+    /// Whose sum is beside the middle.
+    Tie,
+    /// Powers of two: sums of few digits that are not 0.
+    Powers,
+    /// What windows do hold.
+    Near,
+}
+
+const LOST: [Lost; 9] = [
+    Lost::Far,
+    Lost::Subnormal,
+    Lost::Special,
+    Lost::Neighbours,
+    Lost::Cancelling,
+    Lost::SquaredTie,
+    Lost::Tie,
+    Lost::Powers,
+    Lost::Near,
+];
+
+/// The `n` elements of such an output.
+fn lost<T: Element>(kind: Lost, n: usize, random: &mut Random) -> Vec<T> {
+    let infinity = from_f64::<T>(f64::INFINITY).without_sign();
+    let one = from_f64::<T>(1.0).bits();
+    let (digits, least, most) = match T::DTYPE {
+        DType::F64 => (53, -1000, 1000),
+        DType::F32 => (24, -120, 120),
+        DType::BF16 => (8, -120, 120),
+        _ => (11, -14, 14),
+    };
+    let power = |e: i32| 2f64.powi(e.clamp(least, most));
+    let far = |random: &mut Random| loop {
+        let x = T::from_bits(random.next());
+        if x.without_sign() < infinity {
+            return x;
+        }
+    };
+    let negated = |x: T| T::from_bits(x.bits() ^ from_f64::<T>(-0.0).bits());
+    let sign = |random: &mut Random| [1.0, -1.0][random.place(2)];
+    let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0];
+    let end = [least, most][random.place(2)];
+    let mut items: Vec<T> = match kind {
+        Lost::Far => (0..n).map(|_| far(random)).collect(),
+        Lost::Subnormal => {
+            let one = |random: &mut Random| match random.below(2) {
+                0 => T::from_bits(random.next() & ((1 << (digits - 1)) - 1)),
+                _ => far(random),
+            };
+            (0..n).map(|_| one(random)).collect()
+        }
+        Lost::Special => {
+            let one = |random: &mut Random| match random.below(20) {
+                0 => from_f64(special[random.place(5)]),
+                _ => far(random),
+            };
+            (0..n).map(|_| one(random)).collect()
+        }
+        Lost::Neighbours => {
+            let apart = [1, 4, 1 << (digits / 2)][random.place(3)];
+            let one = from_f64::<T>(power(end)).bits();
+            (0..n).map(|_| T::from_bits(one + random.below(apart))).collect()
+        }
+        Lost::Cancelling => {
+            let first: Vec<T> = (0..n / 2).map(|_| far(random)).collect();
+            let others = first.iter().map(|x| negated(*x));
+            let left = from_f64(sign(random) * power(least) * random.unit());
+            first.iter().copied().chain(others).chain([left]).take(n).collect()
+        }
+        Lost::SquaredTie => {
+            // An odd number whose square has one digit more than there are.
+            let ends = [digits, digits + 1].map(|e| 2f64.powi(e).sqrt());
+            let tie = (ends[0] + random.unit() * (ends[1] - ends[0])) as u64 | 1;
+            let below = sign(random) * power([-700, -90, -40][random.place(3)]);
+            [tie as f64, below].into_iter().map(from_f64).collect()
+        }
+        Lost::Tie => {
+            let first = T::from_bits(one | random.next() & ((1 << (digits - 1)) - 1));
+            let half = sign(random) * 2f64.powi(-digits);
+            let below = sign(random) * power([-900, -110][random.place(2)]);
+            [first, from_f64(half), from_f64(below)].into()
+        }
+        Lost::Powers => {
+            let reach = (most - least).unsigned_abs().into();
+            (0..n)
+                .map(|_| from_f64(sign(random) * power(least + random.below(reach) as i32)))
+                .collect()
+        }
+        Lost::Near => (0..n).map(|_| from_f64(random.unit() - 0.25)).collect(),
+    };
+    items.resize(n, T::from_bits(0));
+    for i in (1..n).rev() {
+        items.swap(i, random.place(i + 1));
+    }
+    items
+}
+
+/// Many outputs of a block whose totals no window holds, of any data, with NaNs and
+/// without: more than there are superaccumulators in its shared memory, and not a multiple.
+fn lost_outputs(engines: &[Engine], seed: u64, rounds: usize, most: usize) {
+    let mut random = Random(thorough::seed(seed));
+    let dtypes = [DType::F64, DType::F32, DType::F64, DType::BF16, DType::F64, DType::F32];
+    let ops = [Op::Sum, Op::Mean, Op::Norm1, Op::SumSq, Op::Norm2, Op::Var, Op::Std];
+    for round in 0..rounds {
+        let dtype = match round {
+            _ if round % 40 == 39 => DType::F16,
+            _ => dtypes[round % dtypes.len()],
+        };
+        // Every now and then so long that blocks share them.
+        let shared = round % 13 == 12;
+        let (len, outputs) = match shared {
+            true => (1100, 1 + random.place(24)),
+            false => {
+                let len = [1, 2, 3, 4, 8, 16, 33, 64, 300][random.place(9)];
+                (len, (1 + random.place(300)).min(most.div_ceil(len)))
+            }
+        };
+        // One kind, or any, and then few or all of them lost.
+        let of = (round / dtypes.len()) % (LOST.len() + 2);
+        let sample = with_element!(dtype, T => {
+            let all: Vec<Vec<T>> = (0..outputs)
+                .map(|_| {
+                    let kind = match random.below(8) {
+                        0 if of > LOST.len() => LOST[random.place(LOST.len())],
+                        _ if of > LOST.len() => Lost::Near,
+                        _ => LOST.get(of).copied().unwrap_or(LOST[random.place(LOST.len())]),
+                    };
+                    lost(kind, len, &mut random)
+                })
+                .collect();
+            // Side by side.
+            let items: Vec<T> = (0..len).flat_map(|e| all.iter().map(move |o| o[e])).collect();
+            let columns = Sample::of(Layout::contiguous(&[len, outputs], dtype.size()), &items);
+            let rows = Sample::of(Layout::contiguous(&[outputs, len], dtype.size()), &all.concat());
+            [(columns, [true, false]), (rows, [false, true])]
+        });
+        for (sample, reduced) in sample {
+            let drawn = [ops[random.place(ops.len())]];
+            for op in if shared { &[Op::Sum, Op::Norm2, Op::Var][..] } else { &drawn[..] } {
+                let engine = &engines[random.place(engines.len())];
+                let moments = matches!(op, Op::Var | Op::Std);
+                let ddof = if moments { [1, 1, 0, 2, 300][random.place(5)] } else { 0 };
+                let omits_nan = random.below(3) == 0;
+                let note = format!("{:?}, round {round}", LOST.get(of));
+                check(engine, Number { op: *op, omits_nan, ddof }, &sample, &reduced, &note);
+            }
+        }
+    }
+}
+
+#[test]
+fn outputs_that_are_lost() {
+    let device = sim(Schedule::Lockstep);
+    lost_outputs(&walkers(&device), 241, up_to(660, 66), up_to(6000, 1500));
+    lost_outputs(&abreast(&device), 242, up_to(330, 66), up_to(6000, 1500));
+}
+
+#[test]
+fn outputs_that_are_lost_in_random_order() {
+    let device = sim(Schedule::Random { seed: 4 });
+    lost_outputs(&walkers(&device), 243, up_to(132, 22), 1000);
+    lost_outputs(&abreast(&device), 244, up_to(132, 22), 1000);
+}
+
 /// What is copied together comes whole, though it be one output with a long state.
 #[test]
 fn a_long_row_that_is_misaligned() {
@@ -1652,6 +1831,20 @@ fn outputs_abreast_on_the_device() {
     for seed in 0..40 {
         few_floats(&abreast(&device), 500 + seed, |_| true);
     }
+}
+
+#[test]
+fn outputs_that_are_lost_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    lost_outputs(&walkers(&device), 245, 1320, 60_000);
+    lost_outputs(&abreast(&device), 246, 1320, 60_000);
+}
+
+#[test]
+fn sanitized_outputs_that_are_lost_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    lost_outputs(&walkers(&device), 247, 66, 4000);
+    lost_outputs(&abreast(&device), 248, 66, 4000);
 }
 
 /// Large enough for many blocks that share outputs.
