@@ -2,12 +2,11 @@
 
 use super::fold::{Cells, Fold, Part};
 use super::lengths::Lengths;
-use super::places::{Places, Strip};
+use super::places::Places;
 use super::prepare::{Preparation, Prepare};
 use super::strips::{StripTables, Strips};
 use super::turned::Turned;
 use super::walk::{Form, Segment, Walk};
-use super::words::with_word;
 use crate::pack::{Pack, room};
 use crate::table::Table;
 use core::alloc::Layout;
@@ -96,26 +95,6 @@ impl<'a> Answers<'a> {
         unsafe { self.run(output, 1).copy_from_slice(answer) }
     }
 
-    /// Writes answers of which each is `step` from the one before.
-    ///
-    /// # Safety
-    /// No other thread touches them meanwhile.
-    unsafe fn scatter(&self, first: isize, step: isize, answers: &[u8]) {
-        with_word!(self.dtype.size(), W => {
-            let answers: &[W] = bytemuck::cast_slice(answers);
-            let last = first + (answers.len().cast_signed() - 1) * step;
-            let all = 0..self.len.cast_signed();
-            assert!(answers.is_empty() || all.contains(&first) && all.contains(&last));
-            let mut to = self.bytes.cast::<W>().wrapping_offset(first);
-            for &answer in answers {
-                // SAFETY: within the numbers, whose memory is aligned for every type; the
-                // caller vouches for that nobody else is there.
-                unsafe { to.write(answer) };
-                to = to.wrapping_offset(step);
-            }
-        });
-    }
-
     /// Writes an answer by its bits.
     ///
     /// # Safety
@@ -132,17 +111,14 @@ impl<'a> Answers<'a> {
 struct Goal<'a> {
     answers: &'a Answers<'a>,
     places: &'a Places,
-    /// The first output, of answers that are in the order of memory and not of `places`.
-    start: Option<usize>,
+    /// The output, in the order of memory, whose answer comes first.
+    start: usize,
 }
 
 impl Goal<'_> {
     /// Where the answer of an output goes.
     fn at(&self, output: usize) -> usize {
-        match self.start {
-            Some(start) => output - start,
-            None => self.places.at(output),
-        }
+        output - self.start
     }
 }
 
@@ -183,8 +159,6 @@ pub(super) struct Hands {
     pub(super) buffers: [Vec<u64>; 2],
     /// The same, of a strip.
     pub(super) strip: [Vec<u64>; 2],
-    /// Answers that go to several places.
-    answers: Vec<u64>,
     /// Outputs without an answer: their places in the block.
     pub(super) missing: Vec<usize>,
     /// The same, with the outputs in C order.
@@ -345,15 +319,33 @@ impl Run<'_> {
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
         let answers: Vec<Answers<'_>> = numbers.iter_mut().map(Answers::of).collect();
         let block_of = |index: usize| index * block..outputs.min((index + 1) * block);
-        let failed = if threads > 1 && blocks < 2 * threads && strips.is_none() {
-            self.shared(asked, &answers, (0..blocks).map(block_of))
+        let shares_elements = threads > 1 && blocks < 2 * threads && strips.is_none();
+        // Of many elements the answers are the least of the cost: all are turned in the end.
+        let last = shares_elements || len > CHEAP;
+        let share = if threads == 1 { outputs } else { outputs / (4 * threads) };
+        let size = answers.iter().map(|answers| answers.dtype.size()).sum();
+        let turned = Turned::new(places, outputs, size, share);
+        // Answers in the order of memory.
+        let beside = |needed: bool, len: usize| -> Vec<Numbers> {
+            let of = if needed { &answers[..] } else { &[] };
+            of.iter().map(|answers| Numbers::zeros(answers.dtype, len)).collect()
+        };
+        let turn = |outputs: Range<usize>, from: &[Numbers]| {
+            let Some(turned) = &turned else { return };
+            for (from, to) in from.iter().zip(&answers) {
+                let (outputs, size) = (outputs.clone(), to.dtype.size());
+                // SAFETY: each output is one thread's; there is room for all answers.
+                unsafe { turned.write(outputs, size, from.bytes(), to.bytes, to.len) };
+            }
+        };
+        let mut all = beside(last && turned.is_some(), outputs);
+        let in_order: Vec<Answers<'_>> = all.iter_mut().map(Answers::of).collect();
+        let to = if in_order.is_empty() { &answers } else { &in_order };
+        let failed = if shares_elements {
+            self.shared(asked, to, (0..blocks).map(block_of))
         } else {
-            // Answers of one operation may be turned on their way.
-            let turned = match &answers[..] {
-                [one] => self.turned(one.dtype.size(), threads),
-                _ => None,
-            };
-            let block = turned.as_ref().map_or(block, |turned| turned.chunk);
+            let chunk = turned.as_ref().filter(|_| !last).map(|turned| turned.chunk);
+            let block = chunk.unwrap_or(block);
             let blocks = outputs.div_ceil(block);
             let pieces = Pieces::new(blocks);
             let most = if threads == 1 { 1 } else { blocks };
@@ -361,16 +353,12 @@ impl Run<'_> {
                 let (mut hands, mut failed) = (Hands::default(), None);
                 let cells = strips.map_or(strip, |strips| strips.cells(outputs));
                 let mut teams: Vec<Team<'_>> = asked.iter().map(|a| Team::new(a, cells)).collect();
-                // Answers in the order of memory.
-                let len = if turned.is_some() { block.min(outputs) } else { 0 };
-                let mut chunk = Numbers::zeros(answers[0].dtype, len);
+                let mut own = beside(chunk.is_some(), block.min(outputs));
                 while let Some(piece) = pieces.take() {
                     let piece = piece * block..outputs.min((piece + 1) * block);
-                    let in_order = [Answers::of(&mut chunk)];
-                    let (to, start) = match turned {
-                        Some(_) => (&in_order[..], Some(piece.start)),
-                        None => (&answers[..], None),
-                    };
+                    let in_order: Vec<Answers<'_>> = own.iter_mut().map(Answers::of).collect();
+                    let (to, start) =
+                        if in_order.is_empty() { (to, 0) } else { (&in_order, piece.start) };
                     let mut from = piece.start;
                     while from < piece.end {
                         let end = strips.map_or(from + strip, |strips| strips.end(from));
@@ -382,17 +370,13 @@ impl Run<'_> {
                             unsafe { self.block(&mut teams, strips, outputs, &mut hands, goal) };
                         failed = earlier(failed, written);
                     }
-                    if let Some(turned) = &turned {
-                        // SAFETY: each chunk is taken once; there is room for all answers.
-                        unsafe {
-                            turned.write(piece, chunk.bytes(), answers[0].bytes, answers[0].len);
-                        }
-                    }
+                    turn(piece, &own);
                 }
                 failed
             });
             done.into_iter().fold(None, earlier)
         };
+        turn(0..outputs, &all);
         failed.map_or(Ok(()), |failed| Err(failed.error))
     }
 
@@ -447,7 +431,7 @@ impl Run<'_> {
             let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
             self.add_initial(&mut cells, outputs.len(), &mut hands);
             for (team, answers) in teams.iter_mut().zip(answers) {
-                let goal = Goal { answers, places, start: None };
+                let goal = Goal { answers, places, start: 0 };
                 let from = From::Own;
                 // SAFETY: one thread at a time writes.
                 let written = unsafe { self.write(team, from, outputs.clone(), &mut hands, goal) };
@@ -529,15 +513,6 @@ impl Run<'_> {
     /// Elements of an output.
     fn len(&self) -> usize {
         self.walk.elements()
-    }
-
-    /// How the answers are turned, if they are and it is worth it: of many elements the answer
-    /// is the least of the cost.
-    fn turned(&self, size: usize, threads: usize) -> Option<Turned<'_>> {
-        let outputs = self.walk.outputs();
-        let share = if threads == 1 { outputs } else { outputs / (4 * threads) };
-        let cheap = self.len() <= CHEAP;
-        if cheap { Turned::new(self.walk.places(), outputs, size, share) } else { None }
     }
 
     /// The longest of the reduced axes, and ranges of it, at most so many.
@@ -918,33 +893,16 @@ impl Run<'_> {
         hands: &mut Hands,
         goal: Goal<'_>,
     ) {
-        let Goal { answers, places, start } = goal;
-        let from = outputs.start;
-        let mut answer = |to: &mut [u8], hands: &mut Hands| match tables {
+        let first = goal.at(outputs.start);
+        // SAFETY: passed on from the caller.
+        let to = unsafe { goal.answers.run(first, outputs.len()) };
+        match tables {
             Some(tables) => tables.answer(cells, to, &mut hands.missing),
             None => {
                 let lengths = self.lengths(how, &hands.counts);
                 cells.answer(0, lengths, to, &mut hands.missing);
             }
-        };
-        if start.is_some() || matches!(places.axes[..], [] | [(_, 1)]) {
-            // SAFETY: the caller vouches for it, here and below.
-            let to = unsafe { answers.run(goal.at(from), outputs.len()) };
-            return answer(to, hands);
         }
-        let size = answers.dtype.size();
-        let bytes = outputs.len() * size;
-        let mut words = core::mem::take(&mut hands.answers);
-        let found = room(&mut words, bytes);
-        answer(found, hands);
-        let mut rest = &*found;
-        places.strips(from, outputs.end, |Strip { first, step, len }| {
-            let (strip, after) = rest.split_at(len * size);
-            // SAFETY: as above. What is not found yet is overwritten later.
-            unsafe { answers.scatter(first, step, strip) };
-            rest = after;
-        });
-        hands.answers = words;
     }
 }
 
