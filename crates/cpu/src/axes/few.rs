@@ -3,7 +3,8 @@
 //! Of shorter floats than f64 a few elements, and their products, have a sum that f64 holds
 //! nearly always: the rounding errors, which TwoSum gives exactly, are 0 then. Of f64 the
 //! sum of the errors is exact nearly always; where the errors of that sum are 0, too, the sum
-//! is two f64, which are added with one rounding. Products of shorter floats have twice their
+//! is two f64, which are added with one rounding. Otherwise they bound by how much both are off,
+//! and both ends of that interval round alike nearly always. Products of shorter floats have twice their
 //! bits, so that sums of them are rounded nearly always, but by far less than what the answer
 //! is rounded by. What is not certain is left to accumulators that can do more.
 
@@ -152,30 +153,31 @@ impl<O: Operands> Few<O> {
         }
     }
 
-    /// Adds to a sum, the sum of its errors, and what is not 0 where there is more.
+    /// Adds to a sum, the sum of its errors, and the sum of the magnitudes that bound how much both
+    /// are off: of f64 those of the errors of that sum, of others those of the errors themselves.
     #[inline(always)]
     unsafe fn add<S: Simd, const TERM: u8, const ERRORS: bool>(
-        [s, e, more]: [S::F; 3],
+        [s, e, off]: [S::F; 3],
         x: S::F,
         one: S::F,
     ) -> [S::F; 3] {
         // SAFETY: passed on from the caller.
         unsafe {
             if TERM == PRODUCT {
-                return [S::add(s, x), S::add(e, S::abs(x)), more];
+                return [S::add(s, x), S::add(e, S::abs(x)), off];
             }
             if TERM == DIFFERENCES {
-                return [S::add(s, x), S::add(e, S::mul(x, x)), more];
+                return [S::add(s, x), S::add(e, S::mul(x, x)), off];
             }
             if !ERRORS {
-                return [S::add(s, x), e, more];
+                return [S::add(s, x), e, off];
             }
             let [s, error] = two_sums::<S>(s, x, one);
             if !Self::WIDE {
-                return [s, e, S::or(more, error)];
+                return [s, S::add(e, error), S::add(off, S::abs(error))];
             }
             let [e, rest] = two_sums::<S>(e, error, one);
-            [s, e, S::or(more, rest)]
+            [s, e, S::add(off, S::abs(rest))]
         }
     }
 
@@ -185,8 +187,8 @@ impl<O: Operands> Few<O> {
     const WIDE: bool = <O::Item as Element>::DTYPE.size() == 8;
 
     /// Hands the sums of all columns and of their errors to `out`, group by group, with the
-    /// first column of each; some twice. Returns whether that is all of every sum, as far as
-    /// `ERRORS` says that it matters.
+    /// first column of each, some twice; and what both are off by, as far as `ERRORS` says that it
+    /// matters. Returns whether `out` was always sure.
     ///
     /// # Safety
     /// See [`Simd`].
@@ -194,12 +196,14 @@ impl<O: Operands> Few<O> {
     unsafe fn each<S: Simd, const TERM: u8, const ERRORS: bool>(&self, out: &mut impl Out) -> bool {
         let group = 2 * S::LANES;
         let Some(last) = self.columns.checked_sub(group) else { return false };
-        let (mut high, mut low) = ([0.0; GROUP], [0.0; GROUP]);
+        let [mut high, mut low, mut off] = [[0.0; GROUP]; 3];
+        // Of f64 what is added up is rounded by far less than it is. Of others each sum of errors
+        // is rounded, by at most half of this share of their magnitudes.
+        let share = if Self::WIDE { 1.0 + 1e-9 } else { self.len as f64 * f64::EPSILON };
         // SAFETY: whole groups of columns; the buffers hold two of the widest vectors.
         unsafe {
             let (zero, one) = (S::splat(0.0), S::splat(core::hint::black_box(1.0)));
-            let (mut rest, mut sure) = (zero, true);
-            let mut column = 0;
+            let (share, mut column) = (S::splat(share), 0);
             while column < self.columns {
                 // The last group has some of the columns before it.
                 let at = column.min(last);
@@ -222,25 +226,18 @@ impl<O: Operands> Few<O> {
                 }
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());
-                if Self::WIDE || TERM == PRODUCT || TERM == DIFFERENCES {
-                    S::store(a[1], low.as_mut_ptr());
-                    S::store(b[1], low[S::LANES..].as_mut_ptr());
+                S::store(a[1], low.as_mut_ptr());
+                S::store(b[1], low[S::LANES..].as_mut_ptr());
+                if ERRORS {
+                    S::store(S::mul(a[2], share), off.as_mut_ptr());
+                    S::store(S::mul(b[2], share), off[S::LANES..].as_mut_ptr());
                 }
-                if const { Self::WIDE } {
-                    // An infinity less itself is NaN, and so are errors of what is NaN.
-                    rest = S::or(rest, S::or(S::sub(a[0], a[0]), S::sub(b[0], b[0])));
-                    rest = S::or(rest, S::or(a[2], b[2]));
-                } else if ERRORS {
-                    // Sums of shorter floats are infinite or NaN if elements are: those are the
-                    // answers, and their errors are NaN, which is not below.
-                    let [a, b] = [a[2], b[2]].map(|x| S::sub(zero, S::abs(x)));
-                    sure &= S::none_below(a, 0.0) & S::none_below(b, 0.0);
+                if !out.put(at, [&high[..group], &low[..group], &off[..group]]) {
+                    return false;
                 }
-                sure &= out.put(at, &high[..group], &low[..group]);
                 column += group;
             }
-            // Not even the least number: that is 0.
-            sure & S::all_below(S::abs(rest), f64::from_bits(1))
+            true
         }
     }
 }
@@ -256,7 +253,7 @@ impl<O: Operands> Few<O> {
     unsafe fn ranged<S: Simd, const TERM: u8>(&self, out: &mut impl Out) -> bool {
         let group = 2 * S::LANES;
         let Some(last) = self.columns.checked_sub(group) else { return false };
-        let (mut high, low) = ([0.0; GROUP], [0.0; GROUP]);
+        let (mut high, zeros) = ([0.0; GROUP], [0.0; GROUP]);
         // SAFETY: as in `each`; f32 are words.
         unsafe {
             let (mask, unit) = (S::wsplat(u32::MAX >> 1), S::wsplat(1));
@@ -281,7 +278,7 @@ impl<O: Operands> Few<O> {
                 }
                 S::store(sums[0], high.as_mut_ptr());
                 S::store(sums[1], high[S::LANES..].as_mut_ptr());
-                sure &= out.put(at, &high[..group], &low[..group]);
+                sure &= out.put(at, [&high[..group], &zeros[..group], &zeros[..group]]);
                 column += group;
             }
             let mut words = [[0; GROUP]; 2];
@@ -369,8 +366,9 @@ unsafe fn single<W: Word, const MAGNITUDES: bool>(
 
 /// Who takes sums.
 pub(super) trait Out {
-    /// Takes those of some columns and of their errors; whether they are right.
-    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool;
+    /// Takes those of some columns, those of their errors, and how much both are off at most;
+    /// whether it is sure of all answers.
+    fn put(&mut self, column: usize, sums: [&[f64]; 3]) -> bool;
 }
 
 /// Hands sums of `TERM` to `out`, and returns whether they are all right.
@@ -390,7 +388,7 @@ impl<O: Operands, X: Out, const TERM: u8> Kernel for FewSums<'_, O, X, TERM> {
     }
 }
 
-/// Where exact sums go, multiplied by `scale`, a power of two.
+/// Where sums go, multiplied by `scale`, a power of two.
 pub(super) struct Scaled<'a, T> {
     pub(super) scale: f64,
     pub(super) to: &'a mut [T],
@@ -398,11 +396,11 @@ pub(super) struct Scaled<'a, T> {
 
 impl<T: Narrow> Out for Scaled<'_, T> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+    fn put(&mut self, column: usize, [high, low, off]: [&[f64]; 3]) -> bool {
         let to = &mut self.to[column..column + high.len()];
         let mut sure = true;
         for i in 0..to.len() {
-            let (sum, right) = T::scaled(high[i], low[i], self.scale);
+            let (sum, right) = T::scaled([high[i], low[i], off[i]], self.scale);
             to[i] = sum;
             sure &= right;
         }
@@ -410,7 +408,7 @@ impl<T: Narrow> Out for Scaled<'_, T> {
     }
 }
 
-/// Where exact sums go, divided by `len`.
+/// Where sums go, divided by `len`.
 pub(super) struct Means<'a, T> {
     pub(super) len: f64,
     pub(super) to: &'a mut [T],
@@ -418,11 +416,11 @@ pub(super) struct Means<'a, T> {
 
 impl<T: Narrow> Out for Means<'_, T> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+    fn put(&mut self, column: usize, [high, low, off]: [&[f64]; 3]) -> bool {
         let to = &mut self.to[column..column + high.len()];
         let mut sure = true;
         for i in 0..to.len() {
-            let (mean, right) = T::mean(high[i], low[i], self.len);
+            let (mean, right) = T::mean([high[i], low[i], off[i]], self.len);
             to[i] = mean;
             sure &= right;
         }
@@ -438,7 +436,7 @@ pub(super) struct Rough<'a, T, const ROOT: bool> {
 
 impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+    fn put(&mut self, column: usize, [high, low, _]: [&[f64]; 3]) -> bool {
         let to = &mut self.to[column..column + high.len()];
         let share = (self.len + 8.0) * f64::EPSILON;
         let mut sure = true;
@@ -478,7 +476,7 @@ pub(super) struct Variances<'a, T, const ROOT: bool> {
 
 impl<T: Narrow, const ROOT: bool> Out for Variances<'_, T, ROOT> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+    fn put(&mut self, column: usize, [high, low, _]: [&[f64]; 3]) -> bool {
         let to = &mut self.to[column..column + high.len()];
         let (len, inverse) = (self.len, 1.0 / self.divisor);
         let share = (4.0 * len + 16.0) * f64::EPSILON;
@@ -513,7 +511,7 @@ pub(super) struct Halves<'a, T> {
 
 impl<T: Narrow> Out for Halves<'_, T> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], _: &[f64]) -> bool {
+    fn put(&mut self, column: usize, [high, ..]: [&[f64]; 3]) -> bool {
         for (to, high) in self.to[column..column + high.len()].iter_mut().zip(high) {
             *to = T::at_once(high.abs() * 0.5);
         }
@@ -528,10 +526,11 @@ pub(super) struct Zeros<'a, T> {
 
 impl<T: Narrow> Out for Zeros<'_, T> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], _: &[f64]) -> bool {
+    fn put(&mut self, column: usize, [high, ..]: [&[f64]; 3]) -> bool {
         for (to, high) in self.to[column..column + high.len()].iter_mut().zip(high) {
             // A positive zero.
-            *to = T::at_once(high * 0.0 + 0.0);
+            let zero = high * 0.0 + 0.0;
+            *to = if zero.is_nan() { T::from_bits(T::NAN_BITS) } else { T::at_once(zero) };
         }
         true
     }

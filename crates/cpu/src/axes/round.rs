@@ -287,17 +287,16 @@ pub(super) trait Narrow: Element + FloatFormat {
     }
     /// The element as f64.
     fn wide(self) -> f64;
-    /// A number in two f64, of which the second is 0 for types shorter than f64, multiplied by
-    /// a power of two from 2^-16 to 1 and rounded once; and whether it is.
+    /// A number in two f64, which are off by less than the third unless that is 0, multiplied by a
+    /// power of two from 2^-16 to 1 and rounded once; and whether it is. Types shorter than f64 have
+    /// infinities and NaNs only of such elements.
     #[inline(always)]
-    fn scaled(high: f64, low: f64, scale: f64) -> (Self, bool) {
-        let _ = scale;
+    fn scaled([high, low, _]: [f64; 3], _scale: f64) -> (Self, bool) {
         (Self::narrow(high, low), false)
     }
     /// The same divided by an integer below 2^26.
     #[inline(always)]
-    fn mean(high: f64, low: f64, n: f64) -> (Self, bool) {
-        let _ = n;
+    fn mean([high, low, _]: [f64; 3], _n: f64) -> (Self, bool) {
         (Self::narrow(high, low), false)
     }
     /// Rounds numbers, by loops that compilers turn into vectors where a type has them:
@@ -321,28 +320,32 @@ impl Narrow for f64 {
     }
 
     #[inline(always)]
-    fn scaled(high: f64, low: f64, scale: f64) -> (f64, bool) {
+    fn scaled([high, low, off]: [f64; 3], scale: f64) -> (f64, bool) {
         // Zeros add up to a positive one. What is tiny may be rounded twice.
-        let sum = (high + low) + 0.0;
+        let off = if off == 0.0 { 0.0 } else { off + low.abs() * UNIT };
+        let [sum, most] = [low - off, low + off].map(|low| (high + low) + 0.0);
         let exact = (scale == 1.0) | (sum.abs() > LEAST) | (sum == 0.0);
-        (sum * scale, exact)
+        let known = (sum.to_bits() == most.to_bits()) & (sum.abs() < f64::INFINITY);
+        (sum * scale, exact & known)
     }
 
     /// A rounded quotient has a remainder that f64 holds, and this and the second number say how
     /// far it is off.
     #[inline(always)]
-    fn mean(high: f64, low: f64, n: f64) -> (f64, bool) {
+    fn mean([high, low, off]: [f64; 3], n: f64) -> (f64, bool) {
         let quotient = (high + 0.0) / n;
         let [remainder, lost] = two_sum((-quotient).mul_add(n, high), low);
         let rest = remainder / n;
         // Exact where the mean lies in the middle between two numbers: see `quotient`. Otherwise
         // two operations made the rest.
-        let exact = (lost == 0.0) & ((-rest).mul_add(n, remainder) == 0.0);
-        let off = if exact { 0.0 } else { rest.abs() * (4.0 * UNIT) };
-        let (least, most) = (quotient + (rest - off), quotient + (rest + off));
+        let exact = (lost == 0.0) & ((-rest).mul_add(n, remainder) == 0.0) & (off == 0.0);
+        let more = rest.abs() * (4.0 * UNIT) + off / n * (1.0 + 4.0 * UNIT);
+        let more = if exact { 0.0 } else { more };
+        let (least, most) = (quotient + (rest - more), quotient + (rest + more));
         let usual = (quotient.abs() > LEAST) & (least.to_bits() == most.to_bits());
+        let usual = usual & (least.abs() < f64::INFINITY);
         // What has no second part is divided by one operation, however small.
-        let tiny = (quotient.abs() <= LEAST) & (low == 0.0);
+        let tiny = (quotient.abs() <= LEAST) & (low == 0.0) & (off == 0.0);
         (if tiny { quotient } else { least }, usual | tiny)
     }
 
@@ -375,9 +378,14 @@ impl Narrow for f32 {
     }
 
     #[inline(always)]
-    fn scaled(high: f64, _: f64, scale: f64) -> (f32, bool) {
-        // Sums of f32 are far from the ends of f64.
-        (f32::at_once((high + 0.0) * scale), true)
+    fn scaled([high, low, off]: [f64; 3], scale: f64) -> (f32, bool) {
+        // Sums of f32 are far from the ends of f64; of infinities and NaNs there are no errors.
+        let exact = (low == 0.0) & (off == 0.0) | (high.abs() >= f64::INFINITY) | high.is_nan();
+        let more = off + (high.abs() + low.abs()) * UNIT;
+        let (low, off) = if exact { (0.0, 0.0) } else { (low, more) };
+        let ends = [low - off, low + off].map(|low| ((high + low) + 0.0) * scale);
+        let [least, most] = ends.map(f32::at_once);
+        (least, least.to_bits() == most.to_bits())
     }
 
     #[inline(always)]
@@ -388,10 +396,14 @@ impl Narrow for f32 {
     /// Rounding a rounded quotient differs from rounding it once if the first leads to the
     /// middle between two f32: what is two units to either side rounds differently then.
     #[inline(always)]
-    fn mean(high: f64, _: f64, n: f64) -> (f32, bool) {
-        let quotient = (high + 0.0) / n;
-        let exact = ((-quotient).mul_add(n, high) == 0.0) | (quotient.abs() >= f64::INFINITY);
-        let off = if exact { 0.0 } else { quotient.abs() * (2.0 * UNIT) };
+    fn mean([high, low, off]: [f64; 3], n: f64) -> (f32, bool) {
+        let special = (high.abs() >= f64::INFINITY) | high.is_nan();
+        let (low, off) = if special { (0.0, 0.0) } else { (low, off) };
+        let quotient = (high + low + 0.0) / n;
+        let whole = (low == 0.0) & (off == 0.0);
+        let exact = whole & ((-quotient).mul_add(n, high) == 0.0) | special;
+        let more = quotient.abs() * (2.0 * UNIT) + off / n * (1.0 + 4.0 * UNIT);
+        let off = if exact { 0.0 } else { more };
         let [least, most] = [quotient - off, quotient + off].map(f32::at_once);
         (least, least.to_bits() == most.to_bits())
     }
