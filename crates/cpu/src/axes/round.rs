@@ -1,7 +1,7 @@
 //! Numbers known to lie in a small interval, and what they round to.
 
 use crate::exact::power_of_two;
-use crate::exact::side_by_side::rounded_to_f32;
+use crate::exact::side_by_side::{rounded_to_f32, sum_to_odd};
 use warpfold_core::Element;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::exact::FloatFormat;
@@ -287,16 +287,17 @@ pub(super) trait Narrow: Element + FloatFormat {
     }
     /// The element as f64.
     fn wide(self) -> f64;
-    /// A number in two f64, which are off by less than the third unless that is 0, multiplied by a
-    /// power of two from 2^-16 to 1 and rounded once; and whether it is. Types shorter than f64 have
-    /// infinities and NaNs only of such elements.
+    /// A number in two f64, multiplied by a power of two from 2^-16 to 1 and rounded once; and
+    /// whether it is.
     #[inline(always)]
-    fn scaled([high, low, _]: [f64; 3], _scale: f64) -> (Self, bool) {
+    fn scaled(high: f64, low: f64, scale: f64) -> (Self, bool) {
+        let _ = scale;
         (Self::narrow(high, low), false)
     }
     /// The same divided by an integer below 2^26.
     #[inline(always)]
-    fn mean([high, low, _]: [f64; 3], _n: f64) -> (Self, bool) {
+    fn mean(high: f64, low: f64, n: f64) -> (Self, bool) {
+        let _ = n;
         (Self::narrow(high, low), false)
     }
     /// Rounds numbers, by loops that compilers turn into vectors where a type has them:
@@ -320,32 +321,28 @@ impl Narrow for f64 {
     }
 
     #[inline(always)]
-    fn scaled([high, low, off]: [f64; 3], scale: f64) -> (f64, bool) {
+    fn scaled(high: f64, low: f64, scale: f64) -> (f64, bool) {
         // Zeros add up to a positive one. What is tiny may be rounded twice.
-        let off = if off == 0.0 { 0.0 } else { off + low.abs() * UNIT };
-        let [sum, most] = [low - off, low + off].map(|low| (high + low) + 0.0);
+        let sum = (high + low) + 0.0;
         let exact = (scale == 1.0) | (sum.abs() > LEAST) | (sum == 0.0);
-        let known = (sum.to_bits() == most.to_bits()) & (sum.abs() < f64::INFINITY);
-        (sum * scale, exact & known)
+        (sum * scale, exact & (sum.abs() < f64::INFINITY))
     }
 
     /// A rounded quotient has a remainder that f64 holds, and this and the second number say how
     /// far it is off.
     #[inline(always)]
-    fn mean([high, low, off]: [f64; 3], n: f64) -> (f64, bool) {
+    fn mean(high: f64, low: f64, n: f64) -> (f64, bool) {
         let quotient = (high + 0.0) / n;
         let [remainder, lost] = two_sum((-quotient).mul_add(n, high), low);
         let rest = remainder / n;
         // Exact where the mean lies in the middle between two numbers: see `quotient`. Otherwise
         // two operations made the rest.
-        let exact = (lost == 0.0) & ((-rest).mul_add(n, remainder) == 0.0) & (off == 0.0);
-        let more = rest.abs() * (4.0 * UNIT) + off / n * (1.0 + 4.0 * UNIT);
-        let more = if exact { 0.0 } else { more };
-        let (least, most) = (quotient + (rest - more), quotient + (rest + more));
+        let exact = (lost == 0.0) & ((-rest).mul_add(n, remainder) == 0.0);
+        let off = if exact { 0.0 } else { rest.abs() * (4.0 * UNIT) };
+        let (least, most) = (quotient + (rest - off), quotient + (rest + off));
         let usual = (quotient.abs() > LEAST) & (least.to_bits() == most.to_bits());
-        let usual = usual & (least.abs() < f64::INFINITY);
         // What has no second part is divided by one operation, however small.
-        let tiny = (quotient.abs() <= LEAST) & (low == 0.0) & (off == 0.0);
+        let tiny = (quotient.abs() <= LEAST) & (low == 0.0);
         (if tiny { quotient } else { least }, usual | tiny)
     }
 
@@ -378,14 +375,10 @@ impl Narrow for f32 {
     }
 
     #[inline(always)]
-    fn scaled([high, low, off]: [f64; 3], scale: f64) -> (f32, bool) {
-        // Sums of f32 are far from the ends of f64; of infinities and NaNs there are no errors.
-        let exact = (low == 0.0) & (off == 0.0) | (high.abs() >= f64::INFINITY) | high.is_nan();
-        let more = off + (high.abs() + low.abs()) * UNIT;
-        let (low, off) = if exact { (0.0, 0.0) } else { (low, more) };
-        let ends = [low - off, low + off].map(|low| ((high + low) + 0.0) * scale);
-        let [least, most] = ends.map(f32::at_once);
-        (least, least.to_bits() == most.to_bits())
+    fn scaled(high: f64, low: f64, scale: f64) -> (f32, bool) {
+        // Sums of f32 are far from the ends of f64.
+        let sum = if low == 0.0 { high + 0.0 } else { sum_to_odd(high, low) };
+        (f32::at_once(sum * scale), true)
     }
 
     #[inline(always)]
@@ -396,14 +389,16 @@ impl Narrow for f32 {
     /// Rounding a rounded quotient differs from rounding it once if the first leads to the
     /// middle between two f32: what is two units to either side rounds differently then.
     #[inline(always)]
-    fn mean([high, low, off]: [f64; 3], n: f64) -> (f32, bool) {
-        let special = (high.abs() >= f64::INFINITY) | high.is_nan();
-        let (low, off) = if special { (0.0, 0.0) } else { (low, off) };
-        let quotient = (high + low + 0.0) / n;
-        let whole = (low == 0.0) & (off == 0.0);
-        let exact = whole & ((-quotient).mul_add(n, high) == 0.0) | special;
-        let more = quotient.abs() * (2.0 * UNIT) + off / n * (1.0 + 4.0 * UNIT);
-        let off = if exact { 0.0 } else { more };
+    fn mean(high: f64, low: f64, n: f64) -> (f32, bool) {
+        let quotient = (high + 0.0) / n;
+        if low != 0.0 {
+            let rest = ((-quotient).mul_add(n, high) + low) / n;
+            let off = rest.abs() * (4.0 * UNIT);
+            let [least, most] = [rest - off, rest + off].map(|rest| f32::narrow(quotient, rest));
+            return (least, least.to_bits() == most.to_bits());
+        }
+        let exact = ((-quotient).mul_add(n, high) == 0.0) | (quotient.abs() >= f64::INFINITY);
+        let off = if exact { 0.0 } else { quotient.abs() * (2.0 * UNIT) };
         let [least, most] = [quotient - off, quotient + off].map(f32::at_once);
         (least, least.to_bits() == most.to_bits())
     }

@@ -2,7 +2,6 @@
 
 use super::fold::{Cells, Fold, Part};
 use super::lengths::Lengths;
-use super::places::Places;
 use super::prepare::{Preparation, Prepare};
 use super::strips::{StripTables, Strips};
 use super::turned::Turned;
@@ -84,42 +83,14 @@ impl<'a> Answers<'a> {
         // SAFETY: within the numbers; the caller vouches for that nobody else is there.
         unsafe { core::slice::from_raw_parts_mut(self.bytes.add(first * size), len * size) }
     }
-
-    /// Writes an answer's bytes.
-    ///
-    /// # Safety
-    /// No other thread touches it meanwhile.
-    #[inline]
-    unsafe fn set(&self, output: usize, answer: &[u8]) {
-        // SAFETY: passed on from the caller.
-        unsafe { self.run(output, 1).copy_from_slice(answer) }
-    }
-
-    /// Writes an answer by its bits.
-    ///
-    /// # Safety
-    /// As for [`set`](Self::set).
-    unsafe fn set_bits(&self, output: usize, bits: u64) {
-        // SAFETY: passed on from the caller.
-        let to = unsafe { self.run(output, 1) };
-        Numbers::set_bits(to, self.dtype, 0, bits);
-    }
 }
 
 /// Where the answers of a block go.
 #[derive(Clone, Copy)]
 struct Goal<'a> {
     answers: &'a Answers<'a>,
-    places: &'a Places,
     /// The output, in the order of memory, whose answer comes first.
     start: usize,
-}
-
-impl Goal<'_> {
-    /// Where the answer of an output goes.
-    fn at(&self, output: usize) -> usize {
-        output - self.start
-    }
 }
 
 /// What is taken of each output at a time: `count` elements along the innermost reduced axis,
@@ -304,7 +275,6 @@ impl Run<'_> {
         let strips = self.strips_for(asked.iter().map(|asked| &*asked.stages[0].fold));
         let as_they_are = asked.iter().all(|asked| asked.stages[0].preparation.is_none());
         let strips = strips.as_ref().filter(|_| as_they_are);
-        let places = self.walk.places();
         // Strips are handed out several at a time.
         let (block, strip) = match strips {
             None => (self.walk.block, self.walk.block),
@@ -324,7 +294,7 @@ impl Run<'_> {
         let last = shares_elements || len > CHEAP;
         let share = if threads == 1 { outputs } else { outputs / (4 * threads) };
         let size = answers.iter().map(|answers| answers.dtype.size()).sum();
-        let turned = Turned::new(places, outputs, size, share);
+        let turned = Turned::new(&self.walk.places, outputs, size, share);
         // Answers in the order of memory.
         let beside = |needed: bool, len: usize| -> Vec<Numbers> {
             let of = if needed { &answers[..] } else { &[] };
@@ -364,7 +334,7 @@ impl Run<'_> {
                         let end = strips.map_or(from + strip, |strips| strips.end(from));
                         let outputs = from..piece.end.min(end);
                         from = outputs.end;
-                        let goal = |team: usize| Goal { answers: &to[team], places, start };
+                        let goal = |team: usize| Goal { answers: &to[team], start };
                         // SAFETY: each block is taken once.
                         let written =
                             unsafe { self.block(&mut teams, strips, outputs, &mut hands, goal) };
@@ -387,7 +357,7 @@ impl Run<'_> {
         answers: &[Answers<'_>],
         blocks: impl Iterator<Item = Range<usize>>,
     ) -> Option<Failed> {
-        let (mut failed, places) = (None, self.walk.places());
+        let mut failed = None;
         let (axis, parts) = self.cut(4 * self.threads.count());
         // All begin alike.
         let how = asked.first().and_then(|asked| asked.stages[0].preparation);
@@ -431,7 +401,7 @@ impl Run<'_> {
             let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
             self.add_initial(&mut cells, outputs.len(), &mut hands);
             for (team, answers) in teams.iter_mut().zip(answers) {
-                let goal = Goal { answers, places, start: 0 };
+                let goal = Goal { answers, start: 0 };
                 let from = From::Own;
                 // SAFETY: one thread at a time writes.
                 let written = unsafe { self.write(team, from, outputs.clone(), &mut hands, goal) };
@@ -775,7 +745,7 @@ impl Run<'_> {
         hands: &mut Hands,
         goal: Goal<'_>,
     ) -> core::result::Result<(), Failed> {
-        let Goal { answers, places, .. } = goal;
+        let Goal { answers, start: first } = goal;
         let (begin, of_some) = (outputs.start, team.asked.of_some);
         let mut left = core::mem::take(&mut hands.left);
         left.clear();
@@ -817,7 +787,7 @@ impl Run<'_> {
             hands.missing.sort_unstable();
             hands.missing.dedup();
         }
-        left.extend(hands.missing.iter().map(|&place| (place, places.at(begin + place))));
+        left.extend(hands.missing.iter().map(|&place| (place, self.walk.places.at(begin + place))));
         let mut most = (outputs.len() - left.len(), team.start);
         let size = answers.dtype.size();
         // What is counted below is not what other operations were told.
@@ -859,7 +829,8 @@ impl Run<'_> {
                 let found = !none && hands.missing.binary_search(&at).is_err();
                 if found {
                     // SAFETY: as above.
-                    unsafe { answers.set(goal.at(begin + place), &words[at * size..][..size]) };
+                    let to = unsafe { answers.run(begin + place - first, 1) };
+                    to.copy_from_slice(&words[at * size..][..size]);
                 }
                 !found
             });
@@ -873,7 +844,8 @@ impl Run<'_> {
         for &(place, output) in &left {
             let bits = (team.asked.otherwise)(output).map_err(|error| Failed { output, error })?;
             // SAFETY: as above.
-            unsafe { answers.set_bits(goal.at(begin + place), bits) };
+            let to = unsafe { answers.run(begin + place - first, 1) };
+            Numbers::set_bits(to, answers.dtype, 0, bits);
         }
         hands.left = left;
         Ok(())
@@ -893,9 +865,8 @@ impl Run<'_> {
         hands: &mut Hands,
         goal: Goal<'_>,
     ) {
-        let first = goal.at(outputs.start);
         // SAFETY: passed on from the caller.
-        let to = unsafe { goal.answers.run(first, outputs.len()) };
+        let to = unsafe { goal.answers.run(outputs.start - goal.start, outputs.len()) };
         match tables {
             Some(tables) => tables.answer(cells, to, &mut hands.missing),
             None => {

@@ -13,6 +13,10 @@ use core::ops::Range;
 const CHUNK: usize = 64 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
+/// Lines that are written side by side, if such a chunk has at most so many bytes: each row is in a
+/// page of its own, and memory is written faster by longer pieces.
+const LINES: usize = 4;
+const LARGE: usize = 512 << 10;
 /// Rows that are turned at a time: their lines stay in the first cache, also where they share a set
 /// of it, which has eight ways at least.
 const TOGETHER: usize = 8;
@@ -61,9 +65,10 @@ impl Turned<'_> {
             |axis: usize| -> usize { axes[axis + 1..].iter().map(|&(len, _)| len).product() };
         let most = (CHUNK / size).min(share);
         let cut = (0..along).find(|&axis| inside(axis) <= most).unwrap_or(along);
-        // Whole lines at least.
-        let least = if cut == along { LINE / size } else { 1 };
         let inside = inside(cut);
+        let large = (LARGE / size).min(share) / inside;
+        // Whole lines at least.
+        let least = if cut == along { large.clamp(LINE / size, LINES * LINE / size) } else { 1 };
         let count = (most / inside).max(least).max(1).min(outputs / inside);
         Some(Turned { places, cut, inside, chunk: count * inside })
     }
@@ -124,14 +129,12 @@ impl Turned<'_> {
         }
         let last: usize = axes.iter().map(|axis| (axis.len - 1) * axis.step).sum();
         assert!(stride.unsigned_abs() == answers.len() && lowest + last < all);
-        // Rows are what follows in memory, if that is worth it.
-        let is_row = |axis: &&Axis| axis.step > 1 && axis.len >= SHORT;
-        let near = axes.iter().find(is_row).map_or(0, |axis| axis.step);
         axes.sort_unstable_by_key(|axis| axis.step);
         let column = axes.remove(0);
-        let none = Axis { len: 1, step: column.len, stride: 0 };
-        let place = axes.iter().position(|axis| axis.step == near);
-        let row = place.or((!axes.is_empty()).then_some(0)).map_or(none, |i| axes.remove(i));
+        // Rows are what follows in memory, if that is worth it.
+        let near = axes.iter().min_by_key(|axis| (axis.len < SHORT, axis.stride.abs())).copied();
+        axes.retain(|axis| near.is_none_or(|near| near.step != axis.step));
+        let row = near.unwrap_or(Axis { len: 1, step: column.len, stride: 0 });
         let together = TOGETHER.max(WORTH_A_CALL / column.len);
         // The indices of the other axes, as an odometer, that of the least step first.
         let mut index = vec![0; axes.len()];
@@ -189,30 +192,23 @@ mod tests {
             (60, &[(4, 5), (4, -20), (5, 1)]),
             (0, &[(2, 1), (3, 2), (2, 6), (20, 12)]),
         ];
+        let answer = |i: usize| (i as u64).wrapping_mul(0x0101_0101_0101_0f35).to_le_bytes();
         for (first, axes) in cases {
             let places = Places { first, axes: axes.to_vec() };
             let all: usize = axes.iter().map(|&(len, _)| len).product();
-            for size in [1, 2, 4, 8] {
-                for share in [1, 100, 3000, usize::MAX] {
-                    let turned = Turned::new(&places, all, size, share).unwrap();
-                    let mut got = vec![0u8; all * size];
-                    for start in (0..all).step_by(turned.chunk) {
-                        let outputs = start..all.min(start + turned.chunk);
-                        let answers: Vec<u8> = outputs
-                            .clone()
-                            .flat_map(|i| {
-                                (i as u64).wrapping_mul(0x0101_0101_0101_0f35).to_le_bytes()[..size]
-                                    .to_vec()
-                            })
-                            .collect();
-                        // SAFETY: as many answers as `got` has room for.
-                        unsafe { turned.write(outputs, size, &answers, got.as_mut_ptr(), all) };
-                    }
-                    for i in 0..all {
-                        let want =
-                            &(i as u64).wrapping_mul(0x0101_0101_0101_0f35).to_le_bytes()[..size];
-                        assert_eq!(&got[places.at(i) * size..][..size], want, "{axes:?} {i}");
-                    }
+            for (size, share) in [1, 2, 4, 8].into_iter().zip([100, usize::MAX, 3000, 1]) {
+                let turned = Turned::new(&places, all, size, share).unwrap();
+                let mut got = vec![0u8; all * size];
+                for start in (0..all).step_by(turned.chunk) {
+                    let some = start..all.min(start + turned.chunk);
+                    let answers: Vec<u8> =
+                        some.clone().flat_map(|i| answer(i)[..size].to_vec()).collect();
+                    // SAFETY: as many answers as `got` has room for.
+                    unsafe { turned.write(some, size, &answers, got.as_mut_ptr(), all) };
+                }
+                for i in 0..all {
+                    let got = &got[places.at(i) * size..][..size];
+                    assert_eq!(got, &answer(i)[..size], "{axes:?} {i}");
                 }
             }
         }
@@ -227,19 +223,15 @@ mod tests {
         let square = [(1 << 14, 1), (1 << 14, 1 << 14)];
         assert_eq!(turned(&square, 8, usize::MAX), 8 << 14);
         assert_eq!(turned(&square, 1, usize::MAX), 64 << 14);
+        let between = [(1 << 14, 1), (1 << 10, 1 << 14)];
+        assert_eq!(turned(&between, 8, usize::MAX), 32 << 10);
+        assert_eq!(turned(&between, 8, 1 << 14), 16 << 10);
         let narrow = [(1 << 14, 1), (64, 1 << 14)];
         assert_eq!(turned(&narrow, 4, usize::MAX) * 4, CHUNK);
         assert_eq!(turned(&narrow, 4, 1 << 13), 1 << 13);
         // Short axes are turned together.
         assert_eq!(turned(&[(1 << 20, 6), (2, 1), (3, 2)], 8, usize::MAX), CHUNK / 48 * 6);
-    }
-
-    #[test]
-    fn answers_in_c_order_are_not_turned() {
-        let turned = |axes: &[(usize, isize)]| {
-            Turned::new(&Places { first: 0, axes: axes.to_vec() }, 800, 4, usize::MAX).is_some()
-        };
-        assert!(turned(&[(8, 1), (100, 8)]) && turned(&[(800, -1)]));
-        assert!(!turned(&[(800, 1)]) && !turned(&[]));
+        let none = |axes| Turned::new(&Places { first: 0, axes }, 800, 4, usize::MAX).is_none();
+        assert!(none(vec![(800, 1)]) && none(Vec::new()));
     }
 }

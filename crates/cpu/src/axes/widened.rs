@@ -145,8 +145,7 @@ impl<T: Shorter> Kernel for Copy<'_, '_, T> {
     }
 }
 
-/// Writes longer floats as the shorter ones that they are: a plain loop, of which compilers make
-/// vectors.
+/// Writes longer floats as shorter ones: a plain loop, of which compilers make vectors.
 struct Shorten<'a, T: Shorter> {
     wide: &'a [T::Longer],
     to: &'a mut [T],
