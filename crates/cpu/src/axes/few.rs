@@ -303,20 +303,18 @@ impl<O: Operands> Few<O> {
         let [mut high, mut least, more, mut most] = parts;
         let share = self.len as f64 * f64::EPSILON;
         for i in 0..group {
-            if !Self::WIDE && (high[i].is_infinite() || high[i].is_nan()) {
-                // Infinities and NaNs of shorter floats are the answers.
-                [least[i], most[i]] = [0.0; 2];
-                continue;
-            }
-            let [sum, low] = two_sum(high[i], least[i]);
+            let (s, [sum, low]) = (high[i], two_sum(high[i], least[i]));
             // Each sum is rounded, by at most half of this share of the magnitudes.
             let off = if most[i] == 0.0 { 0.0 } else { most[i] * share + f64::MIN_POSITIVE };
             // To odd, so that what is far below still says which way the middle is left, unless
             // little is left of the sum itself.
-            let ends = [more[i] - off, more[i] + off].map(|x| sum_to_odd(low, x));
-            let known = ends.iter().all(|x| x.abs() <= sum.abs() * 1e-12);
-            high[i] = sum;
-            [least[i], most[i]] = if known { ends } else { [f64::INFINITY; 2] };
+            let [a, b] = [more[i] - off, more[i] + off].map(|x| sum_to_odd(low, x));
+            let (far, unknown) = (sum.abs() * 1e-12, f64::INFINITY);
+            let ends = if (a.abs() <= far) & (b.abs() <= far) { [a, b] } else { [unknown; 2] };
+            // Infinities and NaNs of shorter floats are the answers.
+            let special = !Self::WIDE & !s.is_finite();
+            high[i] = if special { s } else { sum };
+            [least[i], most[i]] = if special { [0.0; 2] } else { ends };
         }
         out.put(at, &high[..group], [&least[..group], &most[..group]])
     }
