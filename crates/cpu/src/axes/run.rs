@@ -290,11 +290,13 @@ impl Run<'_> {
         let answers: Vec<Answers<'_>> = numbers.iter_mut().map(Answers::of).collect();
         let block_of = |index: usize| index * block..outputs.min((index + 1) * block);
         let shares_elements = threads > 1 && blocks < 2 * threads && strips.is_none();
-        // Of many elements the answers are the least of the cost: all are turned in the end.
-        let last = shares_elements || len > CHEAP;
         let share = if threads == 1 { outputs } else { outputs / (4 * threads) };
         let size = answers.iter().map(|answers| answers.dtype.size()).sum();
         let turned = Turned::new(&self.walk.places, outputs, size, share);
+        // All are turned in the end where threads have no chunks to share, or many elements cost more.
+        let few = |turned: &Turned<'_>| outputs.div_ceil(turned.chunk) < 2 * threads;
+        let last =
+            shares_elements || len > CHEAP || threads > 1 && turned.as_ref().is_some_and(few);
         // Answers in the order of memory.
         let beside = |needed: bool, len: usize| -> Vec<Numbers> {
             let of = if needed { &answers[..] } else { &[] };
