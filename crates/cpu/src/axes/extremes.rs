@@ -78,7 +78,8 @@ impl<W: Word> Lanes for Least<W> {
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (least, ..): (W, (), ()), _: u64) -> (W, bool) {
         let word = least ^ self.flip;
-        (if self.truth & (word != W::of(0)) { W::of(1) } else { word }, true)
+        let truth = const { size_of::<W>() == 1 } && self.truth;
+        (if truth & (word != W::of(0)) { W::of(1) } else { word }, true)
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [W], _: Request<'_>) {

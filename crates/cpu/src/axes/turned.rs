@@ -13,8 +13,7 @@ use core::ops::Range;
 const CHUNK: usize = 64 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// Lines that are written side by side, if such a chunk has at most so many bytes: each row is in a
-/// page of its own, and memory is written faster by longer pieces.
+/// Lines written side by side, if such a chunk has at most so many bytes: long pieces are faster.
 const LINES: usize = 4;
 const LARGE: usize = 512 << 10;
 /// Rows that are turned at a time: their lines stay in the first cache, also where they share a set
