@@ -249,6 +249,9 @@ impl<T: CpuElement> Accelerate for Extrema<T> {
     }
 }
 
+/// Elements of which it is asked at once whether one is sought.
+const ASKED: usize = 64;
+
 /// The least index of the elements that `is` says it is, which begin at position `start`;
 /// `u64::MAX` if there are none.
 #[inline]
@@ -260,17 +263,19 @@ fn least_index<T>(
 ) -> u64 {
     // Indices ascend or descend along each row of the innermost dimension, and nowhere else.
     let (inner, step) = walk.dims.last().map_or((1, 1), |dim| (dim.len, dim.index_step));
-    let (mut at, mut least) = (0, u64::MAX);
-    while at < items.len() {
-        let len = (inner - (start as usize + at) % inner).min(items.len() - at);
-        let row = &items[at..at + len];
-        // Most rows have none, which is asked for without a branch an element.
-        if row.iter().fold(false, |any, x| any | is(x)) {
-            let place = if step < 0 { row.iter().rposition(is) } else { row.iter().position(is) };
-            let index = place.map(|i| walk.index(start + (at + i) as u64));
-            least = least.min(index.unwrap_or(u64::MAX));
+    let mut least = u64::MAX;
+    for (at, items) in (start..).step_by(ASKED).zip(items.chunks(ASKED)) {
+        // Most have none, which is asked for without a branch an element, however short rows are.
+        if !items.iter().fold(false, |any, x| any | is(x)) {
+            continue;
         }
-        at += len;
+        let (mut at, mut rest, mut len) = (at, items, inner - at as usize % inner);
+        while !rest.is_empty() {
+            let (row, others) = rest.split_at(len.min(rest.len()));
+            let place = if step < 0 { row.iter().rposition(is) } else { row.iter().position(is) };
+            least = least.min(place.map_or(u64::MAX, |i| walk.index(at + i as u64)));
+            (at, rest, len) = (at + row.len() as u64, others, inner);
+        }
     }
     least
 }

@@ -92,7 +92,7 @@ impl Pack {
                 for row in 0..rows {
                     let (from, to) = (self.at::<W>(row, 0), to.add(row * pitch));
                     if columns < SHORT {
-                        one_by_one(from, size, to, columns);
+                        one_by_one(from, size, to, 1, columns);
                     } else {
                         core::ptr::copy_nonoverlapping(
                             from.cast::<u8>(),
@@ -103,6 +103,10 @@ impl Pack {
                 }
             } else if row_stride == size && rows >= W::SIDE && columns >= W::SIDE {
                 self.turn(to, pitch);
+            } else if columns < W::SIDE && rows > columns && rows <= FEW_ROWS {
+                for column in 0..columns {
+                    one_by_one(self.at(0, column), row_stride, to.add(column), pitch, rows);
+                }
             } else {
                 let step = if gaps { column_stride / size } else { 0 };
                 let whole = column_stride % size == 0;
@@ -114,7 +118,7 @@ impl Pack {
                         _ => 0,
                     };
                     let from = from.wrapping_byte_offset(done.cast_signed() * column_stride);
-                    one_by_one(from, column_stride, to.add(done), columns - done);
+                    one_by_one(from, column_stride, to.add(done), 1, columns - done);
                 }
             }
         }
@@ -148,18 +152,20 @@ impl Pack {
 const AHEAD: usize = 1 << 10;
 /// Rows of fewer elements are not worth a call of `memcpy`.
 const SHORT: usize = 16;
+/// Of so many rows each has a line in the first cache: shorter ones are copied column by column.
+const FEW_ROWS: usize = 64;
 
-/// Copies elements `stride` bytes apart, each by a load of its own: what lies between
-/// them may be written by others.
+/// Copies elements `stride` bytes apart to places `step` elements apart, each by a load of its own:
+/// what lies between them may be written by others.
 ///
 /// # Safety
 /// The elements may be read, and `to` has room for them.
 #[inline(always)]
-unsafe fn one_by_one<W: Word>(from: *const W, stride: isize, to: *mut W, len: usize) {
+unsafe fn one_by_one<W: Word>(from: *const W, stride: isize, to: *mut W, step: usize, len: usize) {
     let mut from = from;
     for i in 0..len {
         // SAFETY: the caller vouches for it.
-        unsafe { to.add(i).write_unaligned(from.read_unaligned()) };
+        unsafe { to.add(i * step).write_unaligned(from.read_unaligned()) };
         from = from.wrapping_byte_offset(stride);
     }
 }

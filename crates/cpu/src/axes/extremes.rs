@@ -72,20 +72,19 @@ impl<W: Word> Lanes for Least<W> {
     }
 
     fn few(&self) -> Option<FewAsked> {
-        (!self.truth).then_some(FewAsked::Words)
+        Some(FewAsked::Words)
     }
 
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (least, ..): (W, (), ()), _: u64) -> (W, bool) {
-        (least ^ self.flip, true)
+        let word = least ^ self.flip;
+        let truth = const { size_of::<W>() == 1 } && self.truth;
+        (if truth & (word != W::of(0)) { W::of(1) } else { word }, true)
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [W], _: Request<'_>) {
         for (to, &least) in to.iter_mut().zip(words.a) {
-            *to = least ^ self.flip;
-        }
-        if self.truth {
-            to.iter_mut().for_each(|to| *to = W::of(u64::from(*to != W::of(0))));
+            (*to, _) = self.finish::<false>((least, (), ()), 0);
         }
     }
 }

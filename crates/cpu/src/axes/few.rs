@@ -3,14 +3,16 @@
 //! Of shorter floats than f64 a few elements, and their products, have a sum that f64 holds
 //! nearly always: the rounding errors, which TwoSum gives exactly, are 0 then. Of f64 the
 //! sum of the errors is exact nearly always; where the errors of that sum are 0, too, the sum
-//! is two f64, which are added with one rounding. Products of shorter floats have twice their
+//! is two f64, which are added with one rounding. What else is lost is bounded: both ends of that
+//! interval round alike nearly always. Products of shorter floats have twice their
 //! bits, so that sums of them are rounded nearly always, but by far less than what the answer
 //! is rounded by. What is not certain is left to accumulators that can do more.
 
 use super::floats::Operands;
 use super::measures::two_sums;
-use super::round::Narrow;
+use super::round::{Narrow, two_sum};
 use super::words::{Word, with_word};
+use crate::exact::side_by_side::sum_to_odd;
 use crate::simd::{Kernel, Simd};
 use crate::table::Table;
 use warpfold_core::exact::FloatFormat;
@@ -20,6 +22,11 @@ use warpfold_core::{DType, Element, prefetch};
 pub(super) const MOST: usize = 64;
 /// The same of f64: of more the errors of errors are not 0 often enough.
 pub(super) const MOST_F64: usize = 16;
+
+/// What is known of errors: nothing, whether they and the sum are all, or what else there may be.
+const NONE: u8 = 0;
+const EXACT: u8 = 1;
+const BOUNDED: u8 = 2;
 
 /// Lanes of two of the widest vectors.
 const GROUP: usize = 16;
@@ -116,16 +123,16 @@ impl<O: Operands> Few<O> {
             }
             if const { TERM == PRODUCT || TERM == DIFFERENCES } {
                 // Of f64 they are not exact.
-                return if const { Self::WIDE } { false } else { self.each::<S, TERM, false>(out) };
+                return if const { Self::WIDE } { false } else { self.each::<S, TERM, NONE>(out) };
             }
             if const { Self::WORDS } && self.ranged::<S, TERM>(out) {
                 return true;
             }
             // The rounded sum of two is the answer, unless it is rounded again.
             if const { Self::WIDE } && self.len <= 2 {
-                return self.each::<S, TERM, false>(out);
+                return self.each::<S, TERM, NONE>(out);
             }
-            self.each::<S, TERM, true>(out)
+            self.each::<S, TERM, EXACT>(out)
         }
     }
 
@@ -152,30 +159,70 @@ impl<O: Operands> Few<O> {
         }
     }
 
-    /// Adds to a sum, the sum of its errors, and what is not 0 where there is more.
+    /// Adds to a sum, the sum of its errors, and two more: what is not 0 where `EXACT` errors are not
+    /// all, or the sums of the errors of `BOUNDED` errors and of their magnitudes.
     #[inline(always)]
-    unsafe fn add<S: Simd, const TERM: u8, const ERRORS: bool>(
-        [s, e, more]: [S::F; 3],
+    unsafe fn add<S: Simd, const TERM: u8, const ERRORS: u8>(
+        [s, e, more, off]: [S::F; 4],
         x: S::F,
         one: S::F,
-    ) -> [S::F; 3] {
+    ) -> [S::F; 4] {
         // SAFETY: passed on from the caller.
         unsafe {
             if TERM == PRODUCT {
-                return [S::add(s, x), S::add(e, S::abs(x)), more];
+                return [S::add(s, x), S::add(e, S::abs(x)), more, off];
             }
             if TERM == DIFFERENCES {
-                return [S::add(s, x), S::add(e, S::mul(x, x)), more];
+                return [S::add(s, x), S::add(e, S::mul(x, x)), more, off];
             }
-            if !ERRORS {
-                return [S::add(s, x), e, more];
+            if ERRORS == NONE {
+                return [S::add(s, x), e, more, off];
             }
             let [s, error] = two_sums::<S>(s, x, one);
-            if !Self::WIDE {
-                return [s, e, S::or(more, error)];
+            match (Self::WIDE, ERRORS) {
+                (false, EXACT) => [s, e, S::or(more, error), off],
+                (true, EXACT) => {
+                    // The sum less the larger one is exact, and so is the sum if that is the other.
+                    let sum = S::add(e, error);
+                    let more = S::or_xor(more, S::sub(sum, e), error);
+                    [s, sum, S::or_xor(more, S::sub(sum, error), e), off]
+                }
+                _ => {
+                    let [e, rest] = two_sums::<S>(e, error, one);
+                    [s, e, S::add(more, rest), S::add(off, S::abs(rest))]
+                }
             }
-            let [e, rest] = two_sums::<S>(e, error, one);
-            [s, e, S::or(more, rest)]
+        }
+    }
+
+    /// The sums of two vectors of columns: see [`add`](Self::add).
+    ///
+    /// # Safety
+    /// See [`Simd`].
+    #[inline(always)]
+    unsafe fn sums<S: Simd, const TERM: u8, const ERRORS: u8>(
+        &self,
+        at: usize,
+        one: S::F,
+    ) -> [[S::F; 4]; 2] {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            let zero = S::splat(0.0);
+            let first = self.terms::<S, TERM>(0, at);
+            let [mut a, mut b] = first.map(|x| match TERM {
+                PRODUCT => [x, S::abs(x), zero, zero],
+                DIFFERENCES => [zero; 4],
+                _ => [x, zero, zero, zero],
+            });
+            for row in 1..self.len {
+                let [mut x, mut y] = self.terms::<S, TERM>(row, at);
+                if TERM == DIFFERENCES {
+                    [x, y] = [S::sub(x, first[0]), S::sub(y, first[1])];
+                }
+                a = Self::add::<S, TERM, ERRORS>(a, x, one);
+                b = Self::add::<S, TERM, ERRORS>(b, y, one);
+            }
+            [a, b]
         }
     }
 
@@ -185,68 +232,94 @@ impl<O: Operands> Few<O> {
     const WIDE: bool = <O::Item as Element>::DTYPE.size() == 8;
 
     /// Hands the sums of all columns and of their errors to `out`, group by group, with the
-    /// first column of each; some twice. Returns whether that is all of every sum, as far as
-    /// `ERRORS` says that it matters.
+    /// first column of each; some twice. Returns whether `out` was sure of all of them.
     ///
     /// # Safety
     /// See [`Simd`].
     #[inline(always)]
-    unsafe fn each<S: Simd, const TERM: u8, const ERRORS: bool>(&self, out: &mut impl Out) -> bool {
+    unsafe fn each<S: Simd, const TERM: u8, const ERRORS: u8>(&self, out: &mut impl Out) -> bool {
         let group = 2 * S::LANES;
         let Some(last) = self.columns.checked_sub(group) else { return false };
         let (mut high, mut low) = ([0.0; GROUP], [0.0; GROUP]);
         // SAFETY: whole groups of columns; the buffers hold two of the widest vectors.
         unsafe {
             let (zero, one) = (S::splat(0.0), S::splat(core::hint::black_box(1.0)));
-            let (mut rest, mut sure) = (zero, true);
-            let mut column = 0;
-            while column < self.columns {
+            for column in (0..self.columns).step_by(group) {
                 // The last group has some of the columns before it.
                 let at = column.min(last);
-                let first = self.terms::<S, TERM>(0, at);
-                let [a, b] = first;
-                let (mut a, mut b) = if TERM == PRODUCT {
-                    ([a, S::abs(a), zero], [b, S::abs(b), zero])
-                } else if TERM == DIFFERENCES {
-                    ([zero; 3], [zero; 3])
-                } else {
-                    ([a, zero, zero], [b, zero, zero])
-                };
-                for row in 1..self.len {
-                    let [mut x, mut y] = self.terms::<S, TERM>(row, at);
-                    if TERM == DIFFERENCES {
-                        [x, y] = [S::sub(x, first[0]), S::sub(y, first[1])];
-                    }
-                    a = Self::add::<S, TERM, ERRORS>(a, x, one);
-                    b = Self::add::<S, TERM, ERRORS>(b, y, one);
-                }
+                let [a, b] = self.sums::<S, TERM, ERRORS>(at, one);
+                let exact = ERRORS == NONE
+                    || if const { Self::WIDE } {
+                        // An infinity less itself is NaN, and so are errors of what is NaN. What is
+                        // below the least number is 0.
+                        let rest = [a, b].map(|x| S::or(S::sub(x[0], x[0]), x[2]));
+                        S::all_below(S::abs(S::or(rest[0], rest[1])), f64::from_bits(1))
+                    } else {
+                        // Sums of shorter floats are infinite or NaN if elements are: those are the
+                        // answers, and their errors are NaN, which is not below.
+                        let [a, b] = [a[2], b[2]].map(|x| S::sub(zero, S::abs(x)));
+                        S::none_below(a, 0.0) & S::none_below(b, 0.0)
+                    };
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());
-                if Self::WIDE || TERM == PRODUCT || TERM == DIFFERENCES {
+                let sure = if !exact {
+                    self.bounded::<S, TERM>(at, one, out)
+                } else if Self::WIDE && ERRORS == EXACT || TERM == PRODUCT || TERM == DIFFERENCES {
                     S::store(a[1], low.as_mut_ptr());
                     S::store(b[1], low[S::LANES..].as_mut_ptr());
+                    out.put(at, &high[..group], [&low[..group]])
+                } else {
+                    out.put(at, &high[..group], [])
+                };
+                if !sure {
+                    return false;
                 }
-                if const { Self::WIDE } {
-                    // An infinity less itself is NaN, and so are errors of what is NaN.
-                    rest = S::or(rest, S::or(S::sub(a[0], a[0]), S::sub(b[0], b[0])));
-                    rest = S::or(rest, S::or(a[2], b[2]));
-                } else if ERRORS {
-                    // Sums of shorter floats are infinite or NaN if elements are: those are the
-                    // answers, and their errors are NaN, which is not below.
-                    let [a, b] = [a[2], b[2]].map(|x| S::sub(zero, S::abs(x)));
-                    sure &= S::none_below(a, 0.0) & S::none_below(b, 0.0);
-                }
-                sure &= out.put(at, &high[..group], &low[..group]);
-                column += group;
             }
-            // Not even the least number: that is 0.
-            sure & S::all_below(S::abs(rest), f64::from_bits(1))
+            true
         }
     }
-}
 
-impl<O: Operands> Few<O> {
-    /// The same for f32, by plain sums whose elements are so near to each other that nothing
+    /// The same for a group whose sums are not exact.
+    ///
+    /// # Safety
+    /// See [`Simd`].
+    #[inline(always)]
+    unsafe fn bounded<S: Simd, const TERM: u8>(
+        &self,
+        at: usize,
+        one: S::F,
+        out: &mut impl Out,
+    ) -> bool {
+        let group = 2 * S::LANES;
+        let mut parts = [[0.0; GROUP]; 4];
+        // SAFETY: as in `each`.
+        unsafe {
+            let [a, b] = self.sums::<S, TERM, BOUNDED>(at, one);
+            for (to, (a, b)) in parts.iter_mut().zip(a.into_iter().zip(b)) {
+                S::store(a, to.as_mut_ptr());
+                S::store(b, to[S::LANES..].as_mut_ptr());
+            }
+        }
+        let [mut high, mut least, more, mut most] = parts;
+        let share = self.len as f64 * f64::EPSILON;
+        for i in 0..group {
+            let (s, [sum, low]) = (high[i], two_sum(high[i], least[i]));
+            // Each sum is rounded, by at most half of this share of the magnitudes.
+            let off = if most[i] == 0.0 { 0.0 } else { most[i] * share + f64::MIN_POSITIVE };
+            // To odd, so that what is far below still says which way the middle is left, unless
+            // little is left of the sum itself.
+            let [a, b] = [more[i] - off, more[i] + off].map(|x| sum_to_odd(low, x));
+            let (far, unknown) = (sum.abs() * 1e-12, f64::INFINITY);
+            let ends = if (a.abs() <= far) & (b.abs() <= far) { [a, b] } else { [unknown; 2] };
+            // Infinities and NaNs of shorter floats are the answers.
+            let special = !Self::WIDE & !s.is_finite();
+            high[i] = if special { s } else { sum };
+            [least[i], most[i]] = if special { [0.0; 2] } else { ends };
+        }
+        out.put(at, &high[..group], [&least[..group], &most[..group]])
+    }
+
+    /// [`each`](Self::each) for f32, by plain sums whose elements are so near to each other that nothing
     /// is rounded: all are multiples of the last place of the least one, and f64 has 29 bits
     /// more.
     ///
@@ -256,7 +329,7 @@ impl<O: Operands> Few<O> {
     unsafe fn ranged<S: Simd, const TERM: u8>(&self, out: &mut impl Out) -> bool {
         let group = 2 * S::LANES;
         let Some(last) = self.columns.checked_sub(group) else { return false };
-        let (mut high, low) = ([0.0; GROUP], [0.0; GROUP]);
+        let mut high = [0.0; GROUP];
         // SAFETY: as in `each`; f32 are words.
         unsafe {
             let (mask, unit) = (S::wsplat(u32::MAX >> 1), S::wsplat(1));
@@ -281,7 +354,7 @@ impl<O: Operands> Few<O> {
                 }
                 S::store(sums[0], high.as_mut_ptr());
                 S::store(sums[1], high[S::LANES..].as_mut_ptr());
-                sure &= out.put(at, &high[..group], &low[..group]);
+                sure &= out.put(at, &high[..group], []);
                 column += group;
             }
             let mut words = [[0; GROUP]; 2];
@@ -369,8 +442,9 @@ unsafe fn single<W: Word, const MAGNITUDES: bool>(
 
 /// Who takes sums.
 pub(super) trait Out {
-    /// Takes those of some columns and of their errors; whether they are right.
-    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool;
+    /// Takes those of some columns, and those of their errors: none where there are no errors, or
+    /// what they are at least and at most. Returns whether all answers are right.
+    fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool;
 }
 
 /// Hands sums of `TERM` to `out`, and returns whether they are all right.
@@ -390,7 +464,7 @@ impl<O: Operands, X: Out, const TERM: u8> Kernel for FewSums<'_, O, X, TERM> {
     }
 }
 
-/// Where exact sums go, multiplied by `scale`, a power of two.
+/// Where sums go, multiplied by `scale`, a power of two.
 pub(super) struct Scaled<'a, T> {
     pub(super) scale: f64,
     pub(super) to: &'a mut [T],
@@ -398,19 +472,35 @@ pub(super) struct Scaled<'a, T> {
 
 impl<T: Narrow> Out for Scaled<'_, T> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+    fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
+        let scale = self.scale;
         let to = &mut self.to[column..column + high.len()];
-        let mut sure = true;
-        for i in 0..to.len() {
-            let (sum, right) = T::scaled(high[i], low[i], self.scale);
-            to[i] = sum;
-            sure &= right;
-        }
-        sure
+        answer(to, low, |i, low, _| T::scaled(high[i], low, scale))
     }
 }
 
-/// Where exact sums go, divided by `len`.
+/// Writes what both ends of the sums of errors make of sums, `of` being told on which side they
+/// are; whether these are always the same, and `of` is sure.
+#[inline(always)]
+fn answer<T: Narrow, const N: usize>(
+    to: &mut [T],
+    low: [&[f64]; N],
+    of: impl Fn(usize, f64, f64) -> (T, bool),
+) -> bool {
+    let mut sure = true;
+    for (i, to) in to.iter_mut().enumerate() {
+        let (least, right) = of(i, low.first().map_or(0.0, |low| low[i]), -1.0);
+        *to = least;
+        sure &= right;
+        if N > 1 {
+            let (most, right) = of(i, low[N - 1][i], 1.0);
+            sure &= right & (least.bits() == most.bits()) & low[0][i].is_finite();
+        }
+    }
+    sure
+}
+
+/// Where sums go, divided by `len`.
 pub(super) struct Means<'a, T> {
     pub(super) len: f64,
     pub(super) to: &'a mut [T],
@@ -418,15 +508,13 @@ pub(super) struct Means<'a, T> {
 
 impl<T: Narrow> Out for Means<'_, T> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
-        let to = &mut self.to[column..column + high.len()];
-        let mut sure = true;
-        for i in 0..to.len() {
-            let (mean, right) = T::mean(high[i], low[i], self.len);
-            to[i] = mean;
-            sure &= right;
-        }
-        sure
+    fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
+        let len = self.len;
+        // Ends are rounded to odd, which is not all that a quotient has to know.
+        answer(&mut self.to[column..column + high.len()], low, |i, low, side| {
+            let outwards = low + side * low.abs() * (2.0 * f64::EPSILON);
+            T::mean(high[i], if N > 1 { outwards } else { low }, len)
+        })
     }
 }
 
@@ -438,7 +526,7 @@ pub(super) struct Rough<'a, T, const ROOT: bool> {
 
 impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+    fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
         let to = &mut self.to[column..column + high.len()];
         let share = (self.len + 8.0) * f64::EPSILON;
         let mut sure = true;
@@ -449,7 +537,7 @@ impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
                 let root = high.sqrt();
                 (root, root * share)
             } else {
-                (high, low[i] * share)
+                (high, low[0][i] * share)
             };
             // Of infinities and NaNs the sum is certain.
             let off = if high.abs() < f64::INFINITY { off } else { 0.0 };
@@ -478,13 +566,13 @@ pub(super) struct Variances<'a, T, const ROOT: bool> {
 
 impl<T: Narrow, const ROOT: bool> Out for Variances<'_, T, ROOT> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+    fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
         let to = &mut self.to[column..column + high.len()];
         let (len, inverse) = (self.len, 1.0 / self.divisor);
         let share = (4.0 * len + 16.0) * f64::EPSILON;
         let mut sure = true;
         for i in 0..to.len() {
-            let (sum, all) = (high[i], low[i] * len);
+            let (sum, all) = (high[i], low[0][i] * len);
             let variance = (all - sum * sum) * inverse;
             // The inverse and the product are rounded, too.
             let off = all * inverse * share + variance.abs() * (4.0 * f64::EPSILON);
@@ -513,7 +601,7 @@ pub(super) struct Halves<'a, T> {
 
 impl<T: Narrow> Out for Halves<'_, T> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], _: &[f64]) -> bool {
+    fn put<const N: usize>(&mut self, column: usize, high: &[f64], _: [&[f64]; N]) -> bool {
         for (to, high) in self.to[column..column + high.len()].iter_mut().zip(high) {
             *to = T::at_once(high.abs() * 0.5);
         }
@@ -528,10 +616,11 @@ pub(super) struct Zeros<'a, T> {
 
 impl<T: Narrow> Out for Zeros<'_, T> {
     #[inline(always)]
-    fn put(&mut self, column: usize, high: &[f64], _: &[f64]) -> bool {
+    fn put<const N: usize>(&mut self, column: usize, high: &[f64], _: [&[f64]; N]) -> bool {
         for (to, high) in self.to[column..column + high.len()].iter_mut().zip(high) {
             // A positive zero.
-            *to = T::at_once(high * 0.0 + 0.0);
+            let zero = high * 0.0 + 0.0;
+            *to = if zero.is_nan() { T::from_bits(T::NAN_BITS) } else { T::at_once(zero) };
         }
         true
     }

@@ -1,7 +1,7 @@
 //! Numbers known to lie in a small interval, and what they round to.
 
 use crate::exact::power_of_two;
-use crate::exact::side_by_side::rounded_to_f32;
+use crate::exact::side_by_side::{rounded_to_f32, sum_to_odd};
 use warpfold_core::Element;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::exact::FloatFormat;
@@ -287,8 +287,8 @@ pub(super) trait Narrow: Element + FloatFormat {
     }
     /// The element as f64.
     fn wide(self) -> f64;
-    /// A number in two f64, of which the second is 0 for types shorter than f64, multiplied by
-    /// a power of two from 2^-16 to 1 and rounded once; and whether it is.
+    /// A number in two f64, multiplied by a power of two from 2^-16 to 1 and rounded once; and
+    /// whether it is.
     #[inline(always)]
     fn scaled(high: f64, low: f64, scale: f64) -> (Self, bool) {
         let _ = scale;
@@ -325,7 +325,7 @@ impl Narrow for f64 {
         // Zeros add up to a positive one. What is tiny may be rounded twice.
         let sum = (high + low) + 0.0;
         let exact = (scale == 1.0) | (sum.abs() > LEAST) | (sum == 0.0);
-        (sum * scale, exact)
+        (sum * scale, exact & (sum.abs() < f64::INFINITY))
     }
 
     /// A rounded quotient has a remainder that f64 holds, and this and the second number say how
@@ -375,9 +375,10 @@ impl Narrow for f32 {
     }
 
     #[inline(always)]
-    fn scaled(high: f64, _: f64, scale: f64) -> (f32, bool) {
+    fn scaled(high: f64, low: f64, scale: f64) -> (f32, bool) {
         // Sums of f32 are far from the ends of f64.
-        (f32::at_once((high + 0.0) * scale), true)
+        let sum = if low == 0.0 { high + 0.0 } else { sum_to_odd(high, low) };
+        (f32::at_once(sum * scale), true)
     }
 
     #[inline(always)]
@@ -388,8 +389,14 @@ impl Narrow for f32 {
     /// Rounding a rounded quotient differs from rounding it once if the first leads to the
     /// middle between two f32: what is two units to either side rounds differently then.
     #[inline(always)]
-    fn mean(high: f64, _: f64, n: f64) -> (f32, bool) {
+    fn mean(high: f64, low: f64, n: f64) -> (f32, bool) {
         let quotient = (high + 0.0) / n;
+        if low != 0.0 {
+            let rest = ((-quotient).mul_add(n, high) + low) / n;
+            let off = rest.abs() * (4.0 * UNIT);
+            let [least, most] = [rest - off, rest + off].map(|rest| f32::narrow(quotient, rest));
+            return (least, least.to_bits() == most.to_bits());
+        }
         let exact = ((-quotient).mul_add(n, high) == 0.0) | (quotient.abs() >= f64::INFINITY);
         let off = if exact { 0.0 } else { quotient.abs() * (2.0 * UNIT) };
         let [least, most] = [quotient - off, quotient + off].map(f32::at_once);

@@ -2,12 +2,10 @@
 
 use super::fold::{Cells, Fold, Part};
 use super::lengths::Lengths;
-use super::places::{Places, Strip};
 use super::prepare::{Preparation, Prepare};
 use super::strips::{StripTables, Strips};
 use super::turned::Turned;
 use super::walk::{Form, Segment, Walk};
-use super::words::with_word;
 use crate::pack::{Pack, room};
 use crate::table::Table;
 use core::alloc::Layout;
@@ -85,65 +83,14 @@ impl<'a> Answers<'a> {
         // SAFETY: within the numbers; the caller vouches for that nobody else is there.
         unsafe { core::slice::from_raw_parts_mut(self.bytes.add(first * size), len * size) }
     }
-
-    /// Writes an answer's bytes.
-    ///
-    /// # Safety
-    /// No other thread touches it meanwhile.
-    #[inline]
-    unsafe fn set(&self, output: usize, answer: &[u8]) {
-        // SAFETY: passed on from the caller.
-        unsafe { self.run(output, 1).copy_from_slice(answer) }
-    }
-
-    /// Writes answers of which each is `step` from the one before.
-    ///
-    /// # Safety
-    /// No other thread touches them meanwhile.
-    unsafe fn scatter(&self, first: isize, step: isize, answers: &[u8]) {
-        with_word!(self.dtype.size(), W => {
-            let answers: &[W] = bytemuck::cast_slice(answers);
-            let last = first + (answers.len().cast_signed() - 1) * step;
-            let all = 0..self.len.cast_signed();
-            assert!(answers.is_empty() || all.contains(&first) && all.contains(&last));
-            let mut to = self.bytes.cast::<W>().wrapping_offset(first);
-            for &answer in answers {
-                // SAFETY: within the numbers, whose memory is aligned for every type; the
-                // caller vouches for that nobody else is there.
-                unsafe { to.write(answer) };
-                to = to.wrapping_offset(step);
-            }
-        });
-    }
-
-    /// Writes an answer by its bits.
-    ///
-    /// # Safety
-    /// As for [`set`](Self::set).
-    unsafe fn set_bits(&self, output: usize, bits: u64) {
-        // SAFETY: passed on from the caller.
-        let to = unsafe { self.run(output, 1) };
-        Numbers::set_bits(to, self.dtype, 0, bits);
-    }
 }
 
 /// Where the answers of a block go.
 #[derive(Clone, Copy)]
 struct Goal<'a> {
     answers: &'a Answers<'a>,
-    places: &'a Places,
-    /// The first output, of answers that are in the order of memory and not of `places`.
-    start: Option<usize>,
-}
-
-impl Goal<'_> {
-    /// Where the answer of an output goes.
-    fn at(&self, output: usize) -> usize {
-        match self.start {
-            Some(start) => output - start,
-            None => self.places.at(output),
-        }
-    }
+    /// The output, in the order of memory, whose answer comes first.
+    start: usize,
 }
 
 /// What is taken of each output at a time: `count` elements along the innermost reduced axis,
@@ -183,8 +130,6 @@ pub(super) struct Hands {
     pub(super) buffers: [Vec<u64>; 2],
     /// The same, of a strip.
     pub(super) strip: [Vec<u64>; 2],
-    /// Answers that go to several places.
-    answers: Vec<u64>,
     /// Outputs without an answer: their places in the block.
     pub(super) missing: Vec<usize>,
     /// The same, with the outputs in C order.
@@ -330,7 +275,6 @@ impl Run<'_> {
         let strips = self.strips_for(asked.iter().map(|asked| &*asked.stages[0].fold));
         let as_they_are = asked.iter().all(|asked| asked.stages[0].preparation.is_none());
         let strips = strips.as_ref().filter(|_| as_they_are);
-        let places = self.walk.places();
         // Strips are handed out several at a time.
         let (block, strip) = match strips {
             None => (self.walk.block, self.walk.block),
@@ -345,15 +289,35 @@ impl Run<'_> {
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
         let answers: Vec<Answers<'_>> = numbers.iter_mut().map(Answers::of).collect();
         let block_of = |index: usize| index * block..outputs.min((index + 1) * block);
-        let failed = if threads > 1 && blocks < 2 * threads && strips.is_none() {
-            self.shared(asked, &answers, (0..blocks).map(block_of))
+        let shares_elements = threads > 1 && blocks < 2 * threads && strips.is_none();
+        let share = if threads == 1 { outputs } else { outputs / (4 * threads) };
+        let size = answers.iter().map(|answers| answers.dtype.size()).sum();
+        let turned = Turned::new(&self.walk.places, outputs, size, share);
+        // All are turned in the end where threads have no chunks to share, or many elements cost more.
+        let few = |turned: &Turned<'_>| outputs.div_ceil(turned.chunk) < 2 * threads;
+        let last =
+            shares_elements || len > CHEAP || threads > 1 && turned.as_ref().is_some_and(few);
+        // Answers in the order of memory.
+        let beside = |needed: bool, len: usize| -> Vec<Numbers> {
+            let of = if needed { &answers[..] } else { &[] };
+            of.iter().map(|answers| Numbers::zeros(answers.dtype, len)).collect()
+        };
+        let turn = |outputs: Range<usize>, from: &[Numbers]| {
+            let Some(turned) = &turned else { return };
+            for (from, to) in from.iter().zip(&answers) {
+                let (outputs, size) = (outputs.clone(), to.dtype.size());
+                // SAFETY: each output is one thread's; there is room for all answers.
+                unsafe { turned.write(outputs, size, from.bytes(), to.bytes, to.len) };
+            }
+        };
+        let mut all = beside(last && turned.is_some(), outputs);
+        let in_order: Vec<Answers<'_>> = all.iter_mut().map(Answers::of).collect();
+        let to = if in_order.is_empty() { &answers } else { &in_order };
+        let failed = if shares_elements {
+            self.shared(asked, to, (0..blocks).map(block_of))
         } else {
-            // Answers of one operation may be turned on their way.
-            let turned = match &answers[..] {
-                [one] => self.turned(one.dtype.size(), threads),
-                _ => None,
-            };
-            let block = turned.as_ref().map_or(block, |turned| turned.chunk);
+            let chunk = turned.as_ref().filter(|_| !last).map(|turned| turned.chunk);
+            let block = chunk.unwrap_or(block);
             let blocks = outputs.div_ceil(block);
             let pieces = Pieces::new(blocks);
             let most = if threads == 1 { 1 } else { blocks };
@@ -361,38 +325,30 @@ impl Run<'_> {
                 let (mut hands, mut failed) = (Hands::default(), None);
                 let cells = strips.map_or(strip, |strips| strips.cells(outputs));
                 let mut teams: Vec<Team<'_>> = asked.iter().map(|a| Team::new(a, cells)).collect();
-                // Answers in the order of memory.
-                let len = if turned.is_some() { block.min(outputs) } else { 0 };
-                let mut chunk = Numbers::zeros(answers[0].dtype, len);
+                let mut own = beside(chunk.is_some(), block.min(outputs));
                 while let Some(piece) = pieces.take() {
                     let piece = piece * block..outputs.min((piece + 1) * block);
-                    let in_order = [Answers::of(&mut chunk)];
-                    let (to, start) = match turned {
-                        Some(_) => (&in_order[..], Some(piece.start)),
-                        None => (&answers[..], None),
-                    };
+                    let in_order: Vec<Answers<'_>> = own.iter_mut().map(Answers::of).collect();
+                    let (to, start) =
+                        if in_order.is_empty() { (to, 0) } else { (&in_order, piece.start) };
                     let mut from = piece.start;
                     while from < piece.end {
                         let end = strips.map_or(from + strip, |strips| strips.end(from));
                         let outputs = from..piece.end.min(end);
                         from = outputs.end;
-                        let goal = |team: usize| Goal { answers: &to[team], places, start };
+                        let goal = |team: usize| Goal { answers: &to[team], start };
                         // SAFETY: each block is taken once.
                         let written =
                             unsafe { self.block(&mut teams, strips, outputs, &mut hands, goal) };
                         failed = earlier(failed, written);
                     }
-                    if let Some(turned) = &turned {
-                        // SAFETY: each chunk is taken once; there is room for all answers.
-                        unsafe {
-                            turned.write(piece, chunk.bytes(), answers[0].bytes, answers[0].len);
-                        }
-                    }
+                    turn(piece, &own);
                 }
                 failed
             });
             done.into_iter().fold(None, earlier)
         };
+        turn(0..outputs, &all);
         failed.map_or(Ok(()), |failed| Err(failed.error))
     }
 
@@ -403,7 +359,7 @@ impl Run<'_> {
         answers: &[Answers<'_>],
         blocks: impl Iterator<Item = Range<usize>>,
     ) -> Option<Failed> {
-        let (mut failed, places) = (None, self.walk.places());
+        let mut failed = None;
         let (axis, parts) = self.cut(4 * self.threads.count());
         // All begin alike.
         let how = asked.first().and_then(|asked| asked.stages[0].preparation);
@@ -447,7 +403,7 @@ impl Run<'_> {
             let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
             self.add_initial(&mut cells, outputs.len(), &mut hands);
             for (team, answers) in teams.iter_mut().zip(answers) {
-                let goal = Goal { answers, places, start: None };
+                let goal = Goal { answers, start: 0 };
                 let from = From::Own;
                 // SAFETY: one thread at a time writes.
                 let written = unsafe { self.write(team, from, outputs.clone(), &mut hands, goal) };
@@ -529,15 +485,6 @@ impl Run<'_> {
     /// Elements of an output.
     fn len(&self) -> usize {
         self.walk.elements()
-    }
-
-    /// How the answers are turned, if they are and it is worth it: of many elements the answer
-    /// is the least of the cost.
-    fn turned(&self, size: usize, threads: usize) -> Option<Turned<'_>> {
-        let outputs = self.walk.outputs();
-        let share = if threads == 1 { outputs } else { outputs / (4 * threads) };
-        let cheap = self.len() <= CHEAP;
-        if cheap { Turned::new(self.walk.places(), outputs, size, share) } else { None }
     }
 
     /// The longest of the reduced axes, and ranges of it, at most so many.
@@ -800,7 +747,7 @@ impl Run<'_> {
         hands: &mut Hands,
         goal: Goal<'_>,
     ) -> core::result::Result<(), Failed> {
-        let Goal { answers, places, .. } = goal;
+        let Goal { answers, start: first } = goal;
         let (begin, of_some) = (outputs.start, team.asked.of_some);
         let mut left = core::mem::take(&mut hands.left);
         left.clear();
@@ -842,7 +789,7 @@ impl Run<'_> {
             hands.missing.sort_unstable();
             hands.missing.dedup();
         }
-        left.extend(hands.missing.iter().map(|&place| (place, places.at(begin + place))));
+        left.extend(hands.missing.iter().map(|&place| (place, self.walk.places.at(begin + place))));
         let mut most = (outputs.len() - left.len(), team.start);
         let size = answers.dtype.size();
         // What is counted below is not what other operations were told.
@@ -884,7 +831,8 @@ impl Run<'_> {
                 let found = !none && hands.missing.binary_search(&at).is_err();
                 if found {
                     // SAFETY: as above.
-                    unsafe { answers.set(goal.at(begin + place), &words[at * size..][..size]) };
+                    let to = unsafe { answers.run(begin + place - first, 1) };
+                    to.copy_from_slice(&words[at * size..][..size]);
                 }
                 !found
             });
@@ -898,7 +846,8 @@ impl Run<'_> {
         for &(place, output) in &left {
             let bits = (team.asked.otherwise)(output).map_err(|error| Failed { output, error })?;
             // SAFETY: as above.
-            unsafe { answers.set_bits(goal.at(begin + place), bits) };
+            let to = unsafe { answers.run(begin + place - first, 1) };
+            Numbers::set_bits(to, answers.dtype, 0, bits);
         }
         hands.left = left;
         Ok(())
@@ -918,33 +867,15 @@ impl Run<'_> {
         hands: &mut Hands,
         goal: Goal<'_>,
     ) {
-        let Goal { answers, places, start } = goal;
-        let from = outputs.start;
-        let mut answer = |to: &mut [u8], hands: &mut Hands| match tables {
+        // SAFETY: passed on from the caller.
+        let to = unsafe { goal.answers.run(outputs.start - goal.start, outputs.len()) };
+        match tables {
             Some(tables) => tables.answer(cells, to, &mut hands.missing),
             None => {
                 let lengths = self.lengths(how, &hands.counts);
                 cells.answer(0, lengths, to, &mut hands.missing);
             }
-        };
-        if start.is_some() || matches!(places.axes[..], [] | [(_, 1)]) {
-            // SAFETY: the caller vouches for it, here and below.
-            let to = unsafe { answers.run(goal.at(from), outputs.len()) };
-            return answer(to, hands);
         }
-        let size = answers.dtype.size();
-        let bytes = outputs.len() * size;
-        let mut words = core::mem::take(&mut hands.answers);
-        let found = room(&mut words, bytes);
-        answer(found, hands);
-        let mut rest = &*found;
-        places.strips(from, outputs.end, |Strip { first, step, len }| {
-            let (strip, after) = rest.split_at(len * size);
-            // SAFETY: as above. What is not found yet is overwritten later.
-            unsafe { answers.scatter(first, step, strip) };
-            rest = after;
-        });
-        hands.answers = words;
     }
 }
 

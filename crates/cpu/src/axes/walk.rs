@@ -35,7 +35,8 @@ pub(super) struct Walk {
     pub(super) reduced: Vec<(usize, [isize; 2])>,
     /// The bytes to the first element of the first output of the walk.
     offset: [isize; 2],
-    places: Places,
+    /// Where the answers of outputs go.
+    pub(super) places: Places,
     pub(super) form: Form,
     /// Whether the tables of an array are copied together first.
     pub(super) copied: [bool; 2],
@@ -202,11 +203,6 @@ impl Walk {
             }
         }
     }
-
-    /// Where the answers of outputs go.
-    pub(super) fn places(&self) -> &Places {
-        &self.places
-    }
 }
 
 /// Neighbouring outputs of a block.
@@ -367,7 +363,7 @@ mod tests {
             let stride = walk.kept.last().unwrap().strides[0];
             for segment in &segments {
                 for i in 0..segment.len {
-                    let output = walk.places().at(from + segment.place + i);
+                    let output = walk.places.at(from + segment.place + i);
                     let offset = segment.offsets[0] + i as isize * stride;
                     assert_eq!(seen[output].replace(offset), None);
                 }

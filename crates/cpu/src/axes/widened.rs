@@ -62,14 +62,16 @@ impl Widening {
 
     /// Writes longer floats as the shorter ones that they are.
     fn shorten(self, wide: &[u8], to: &mut [u8]) {
-        fn each<W: bytemuck::Pod, T: bytemuck::Pod>(wide: &[u8], to: &mut [u8], of: fn(W) -> T) {
-            let to: &mut [T] = bytemuck::cast_slice_mut(to);
-            to.iter_mut().zip(bytemuck::cast_slice(wide)).for_each(|(to, &x)| *to = of(x));
+        macro_rules! shorten {
+            ($t:ty) => {{
+                let (wide, to) = (bytemuck::cast_slice(wide), bytemuck::cast_slice_mut(to));
+                dispatch_accumulators(self.isa, Shorten::<$t> { wide, to })
+            }};
         }
         match self.from {
-            DType::F16 => each(wide, to, f16::from_f32),
-            DType::BF16 => each(wide, to, bf16::from_f32),
-            _ => each(wide, to, |x: f64| x as f32),
+            DType::F16 => shorten!(f16),
+            DType::BF16 => shorten!(bf16),
+            _ => shorten!(f32),
         }
     }
 
@@ -143,6 +145,23 @@ impl<T: Shorter> Kernel for Copy<'_, '_, T> {
     }
 }
 
+/// Writes longer floats as shorter ones: a plain loop, of which compilers make vectors.
+struct Shorten<'a, T: Shorter> {
+    wide: &'a [T::Longer],
+    to: &'a mut [T],
+}
+
+impl<T: Shorter> Kernel for Shorten<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        for (to, &x) in self.to.iter_mut().zip(self.wide) {
+            *to = T::of(x);
+        }
+    }
+}
+
 /// Copies as many elements.
 #[inline(always)]
 unsafe fn copy<S: Simd, T: Shorter>(items: &[T], to: &mut [T::Longer]) {
@@ -173,6 +192,8 @@ trait Shorter: Element + bytemuck::Pod {
     /// # Safety
     /// See [`Simd`]; both are valid for so many.
     unsafe fn copy<S: Simd>(from: *const Self, to: *mut Self::Longer);
+    /// The way back.
+    fn of(x: Self::Longer) -> Self;
 }
 
 impl Shorter for f16 {
@@ -183,6 +204,11 @@ impl Shorter for f16 {
         // SAFETY: passed on from the caller.
         unsafe { S::wstore(S::load_f16(from.cast()), to.cast()) }
     }
+
+    #[inline(always)]
+    fn of(x: f32) -> f16 {
+        f16::from_f32(x)
+    }
 }
 
 impl Shorter for bf16 {
@@ -192,6 +218,11 @@ impl Shorter for bf16 {
     unsafe fn copy<S: Simd>(from: *const bf16, to: *mut f32) {
         // SAFETY: passed on from the caller.
         unsafe { S::wstore(S::load_bf16(from.cast()), to.cast()) }
+    }
+
+    #[inline(always)]
+    fn of(x: f32) -> bf16 {
+        bf16::from_f32(x)
     }
 }
 
@@ -206,6 +237,11 @@ impl Shorter for f32 {
             S::store(low, to);
             S::store(high, to.add(S::LANES));
         }
+    }
+
+    #[inline(always)]
+    fn of(x: f64) -> f32 {
+        x as f32
     }
 }
 

@@ -260,19 +260,22 @@ unsafe fn store<S: Simd>(group: [S::F; VECTORS], to: &mut [f64]) {
     }
 }
 
-/// `high + low`, rounded once to f32.
-///
-/// The f64 sum `t` errs by `e`, which TwoSum gives exactly. If `e` is not 0 and
-/// `t` ends in an even bit, its neighbour towards the true sum is taken: that is
-/// rounding to odd, after which rounding to 24 bits is right, as f64 has more
-/// than two bits more (Boldo and Melquiond 2008). Neither overflows: sums
-/// here are far below f64's end.
+/// `high + low`, rounded once to f32: after rounding to odd that is right, as f64 has more than two
+/// bits more (Boldo and Melquiond 2008).
 #[inline(always)]
 pub(crate) fn rounded_to_f32(high: f64, low: f64) -> f32 {
+    sum_to_odd(high, low) as f32
+}
+
+/// `high + low`, rounded to odd.
+///
+/// The f64 sum `t` errs by `e`, which TwoSum gives exactly. If `e` is not 0 and `t` ends in an even
+/// bit, its neighbour towards the true sum is taken. Neither overflows: sums are far below f64's end.
+#[inline(always)]
+pub(crate) fn sum_to_odd(high: f64, low: f64) -> f64 {
     let t = high + low;
     let v = t - high;
-    let e = (high - (t - v)) + (low - v);
-    to_odd(t, e) as f32
+    to_odd(t, (high - (t - v)) + (low - v))
 }
 
 /// `t + e` rounded to odd, where `t` is it rounded to nearest.

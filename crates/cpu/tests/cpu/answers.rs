@@ -1110,6 +1110,50 @@ fn answers_of_many_outputs_are_turned_to_c_order() {
 }
 
 #[test]
+fn answers_are_in_c_order_whatever_that_of_memory() {
+    // Kept axes of any length in any order, some of them backwards: of few elements and of many.
+    let mut random = Rng::with_seed(seed(43));
+    let lengths = [2, 2, 3, 4, 5, 7, 8, 9, 13, 33, 100];
+    for round in 0..cases() as usize / 2 {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let pattern = ["uniform", "specials", "bits"][random.usize(..3)];
+        let few = [1, 1, 2, 9, 70][random.usize(..5)];
+        let most = if cfg!(miri) { 60 } else { 20_000 / few };
+        let mut shape: Vec<usize> = Vec::new();
+        for _ in 0..random.usize(2..7) {
+            let len = lengths[random.usize(..lengths.len())];
+            if shape.iter().product::<usize>() * len <= most {
+                shape.push(len);
+            }
+        }
+        let axis = random.usize(..=shape.len());
+        shape.insert(axis, few);
+        // From the innermost axis in memory on: backwards, or in any order.
+        let mut order: Vec<usize> = (0..shape.len()).collect();
+        if random.bool() {
+            random.shuffle(&mut order);
+        }
+        let (size, mut offset, mut extent) = (dtype.size(), 0, 1);
+        let mut strides = vec![0; shape.len()];
+        for axis in order {
+            let step = extent as isize * size as isize;
+            let turned = random.u32(..6) == 0;
+            strides[axis] = if turned { -step } else { step };
+            offset += if turned { (shape[axis] - 1) * extent * size } else { 0 };
+            extent *= shape[axis];
+        }
+        let mut bytes = Vec::new();
+        for index in 0..extent {
+            bytes.extend(&make(dtype, pattern, index, &mut random).to_le_bytes()[..size]);
+        }
+        let reduced: Vec<bool> = (0..shape.len()).map(|i| i == axis).collect();
+        let array = Array { dtype, shape, strides, offset, bytes };
+        let threads = [1, random.usize(2..5)];
+        check(&array, &reduced, &threads, &Rules::default(), &format!("round {round}: {pattern}"));
+    }
+}
+
+#[test]
 fn one_column_of_many_is_looked_at_again() {
     // One output of many lies in the middle between two numbers.
     let mut random = Rng::with_seed(seed(41));
