@@ -12,7 +12,7 @@ use warpfold_core::{DType, Error, Result, with_element};
 use warpfold_threads::Pieces;
 
 /// What a thread keeps.
-struct Hands {
+struct Space {
     absorbers: Vec<Absorber>,
     buffers: Buffers,
 }
@@ -102,11 +102,11 @@ impl Job<'_> {
 }
 
 impl Into<'_> {
-    fn hands(&self) -> Result<Hands> {
+    fn space(&self) -> Result<Space> {
         let new =
             |&place: &usize| Absorber::new(self.job.kinds[place], self.plan.dtype(), self.job.isa);
         let absorbers = self.places.iter().map(new).collect::<Result<_>>()?;
-        Ok(Hands { absorbers, buffers: Buffers::default() })
+        Ok(Space { absorbers, buffers: Buffers::default() })
     }
 
     /// Every thread takes some of the outputs.
@@ -120,9 +120,9 @@ impl Into<'_> {
         Spread { isa, threads }.share(
             states,
             share,
-            || self.hands(),
-            |hands, first, states| match hands {
-                Ok(hands) => self.absorb(hands, first, states, 0..self.plan.len()),
+            || self.space(),
+            |space, first, states| match space {
+                Ok(space) => self.absorb(space, first, states, 0..self.plan.len()),
                 Err(error) => Err(error.clone()),
             },
         )
@@ -134,15 +134,15 @@ impl Into<'_> {
         let len = self.plan.len();
         let pieces = Pieces::new(len.div_ceil(PIECE));
         if pieces.count() == 1 || self.job.threads.count() == 1 {
-            return self.absorb(&mut self.hands()?, 0, states, 0..len);
+            return self.absorb(&mut self.space()?, 0, states, 0..len);
         }
         let dtype = self.plan.dtype();
         let done = self.job.threads.run(pieces.count(), || {
-            let mut hands = self.hands()?;
+            let mut space = self.space()?;
             let mut states = self.job.identities(dtype, self.plan.outputs())?;
             while let Some(piece) = pieces.take() {
                 let positions = piece * PIECE..((piece + 1) * PIECE).min(len);
-                self.absorb(&mut hands, 0, &mut states, positions)?;
+                self.absorb(&mut space, 0, &mut states, positions)?;
             }
             Ok(states)
         });
@@ -165,7 +165,7 @@ impl Into<'_> {
     /// Absorbs some positions of the outputs from `first` on.
     fn absorb(
         &self,
-        hands: &mut Hands,
+        space: &mut Space,
         first: usize,
         states: &mut [Vec<AnyState>],
         positions: Range<usize>,
@@ -173,7 +173,7 @@ impl Into<'_> {
         let indexed = self.job.indexed();
         let walk = self.plan.walk(indexed);
         let (dtype, takers) = (self.plan.dtype(), self.places.len());
-        let Hands { absorbers, buffers } = hands;
+        let Space { absorbers, buffers } = space;
         let mut take = |states: &mut Vec<AnyState>, run: RawRun<'_>| {
             in_turn(run, dtype, takers, |block| {
                 for (absorber, &place) in absorbers.iter_mut().zip(self.places) {

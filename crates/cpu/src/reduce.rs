@@ -211,7 +211,7 @@ impl Job<'_> {
         }
         // Of one output all threads have time.
         let threads = if plan.outputs() == 1 { self.threads } else { Threads::Exactly(1) };
-        let otherwise = |half: usize, output: usize| -> Result<u64> {
+        let general = |half: usize, output: usize| -> Result<u64> {
             let (op, (asked, state)) = (halves[half], ops[places[half]]);
             if self.initial.is_none()
                 && self.marks.is_none()
@@ -228,7 +228,7 @@ impl Job<'_> {
         };
         let Job { isa, threads, .. } = *self;
         let initial = self.initial.map(Scalar::to_bits);
-        let (asked, ops, otherwise) = (ops, &halves[..], &otherwise);
+        let (asked, ops, general) = (ops, &halves[..], &general);
         let numbers = Question {
             plan,
             ops,
@@ -237,7 +237,7 @@ impl Job<'_> {
             threads,
             marked: self.marks.is_some(),
             initial,
-            otherwise,
+            general,
         }
         .numbers()?;
         let mut numbers = numbers.into_iter().zip(&places).peekable();

@@ -5,7 +5,6 @@ use super::direct::{Direct, Factor};
 use super::exponentials::Exponentials;
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
 use super::factors::{Factors, SIGNED, TRUTH, UNSIGNED};
-use super::few;
 use super::finish::Asked;
 use super::floats::{Alone, Floats, Operands, Paired};
 use super::fold::{Fold, RaggedFold, Use};
@@ -18,6 +17,7 @@ use super::measures::{
 use super::products::Products;
 use super::ranged::Ranged;
 use super::round::Narrow;
+use super::short;
 use super::words::{Word, flip, with_word};
 use crate::exact::Widen;
 use crate::integer::Integer;
@@ -203,7 +203,7 @@ impl<U: Use> Choice<'_, U> {
     fn floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
         let mut chosen = self.rounded_floats::<T>()?;
         // Short rows of segments have lanes of their own.
-        let least = if U::TURNED { 2 } else { few::MOST + 1 };
+        let least = if U::TURNED { 2 } else { short::MOST + 1 };
         if self.dtype != DType::F32 || !(least..=OFTEN_HALF_WAY).contains(&self.usual) {
             return Some(chosen);
         }

@@ -3,7 +3,7 @@
 use crate::exact::side_by_side::{
     RANGE_ROWS, ROWS_IN_A_TILE, RangeColumns, WINDOW_ROWS, WindowColumns,
 };
-use crate::exact::{self, Plain, RANGE_GROWTH, Tuner, Window};
+use crate::exact::{self, Plain, RANGE_GROWTH, Tuner, Widen, Window};
 use crate::isa::Isa;
 use crate::simd::dispatch;
 use crate::slices::Slices;
@@ -12,7 +12,7 @@ use warpfold_core::exact::{FloatFormat, Superacc};
 use warpfold_core::fpenv;
 
 /// An element type with such kernels.
-pub(crate) trait Columnar: FloatFormat {
+pub(crate) trait Columnar: FloatFormat + Widen {
     /// The most rows that one call of [`columns`](Self::columns) sums.
     const ROWS: usize;
     /// The most rows of a table that needs no window. For such a table
@@ -29,15 +29,9 @@ pub(crate) trait Columnar: FloatFormat {
     /// one element for each column.
     fn columns(table: Table<'_, Self>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool;
 
-    /// The most rows that [`fallback`](Self::fallback) sums; 0 if there is none.
+    /// The most rows that [`in_window`] sums of tables that [`columns`](Self::columns) did not certify;
+    /// 0 if that is what it does.
     const FALLBACK_ROWS: usize = 0;
-
-    /// A slower kernel for tables that [`columns`](Self::columns) did not certify. It
-    /// has the same contract, with [`FALLBACK_ROWS`](Self::FALLBACK_ROWS) rows at most.
-    fn fallback(table: Table<'_, Self>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
-        let _ = (table, top, sums, isa);
-        false
-    }
 
     /// Adds elements to an exact sum.
     fn absorb(acc: &mut Superacc<Self::Sum>, items: &[Self], tuner: &mut Tuner, isa: Isa);
@@ -52,12 +46,6 @@ impl Columnar for f32 {
         fpenv::is_usual() && dispatch(isa, RangeColumns { table, window, high, low })
     }
     const FALLBACK_ROWS: usize = WINDOW_ROWS;
-    fn fallback(table: Table<'_, f32>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
-        let [high, low] = sums;
-        Window::below(top, 2, false)
-            .filter(|_| fpenv::is_usual())
-            .is_some_and(|window| dispatch(isa, WindowColumns { table, window, high, low }))
-    }
     fn absorb(acc: &mut Superacc<Self::Sum>, items: &[f32], tuner: &mut Tuner, isa: Isa) {
         exact::absorb::<Plain<f32>, _>(acc, Slices::one(items), tuner, isa);
     }
@@ -67,12 +55,21 @@ impl Columnar for f64 {
     const ROWS: usize = WINDOW_ROWS;
     const WINDOWLESS_ROWS: usize = 0;
     fn columns(table: Table<'_, f64>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
-        let [high, low] = sums;
-        Window::below(top, 2, false)
-            .filter(|_| fpenv::is_usual())
-            .is_some_and(|window| dispatch(isa, WindowColumns { table, window, high, low }))
+        in_window(table, top, sums, isa)
     }
     fn absorb(acc: &mut Superacc<Self::Sum>, items: &[f64], tuner: &mut Tuner, isa: Isa) {
         exact::absorb::<Plain<f64>, _>(acc, Slices::one(items), tuner, isa);
     }
+}
+
+/// Sums columns in a window for elements below `2^top`, under the contract of [`Columnar::columns`].
+pub(super) fn in_window<T: Widen>(
+    table: Table<'_, T>,
+    top: i32,
+    [high, low]: [&mut [f64]; 2],
+    isa: Isa,
+) -> bool {
+    Window::below(top, 2, false)
+        .filter(|_| fpenv::is_usual())
+        .is_some_and(|window| dispatch(isa, WindowColumns { table, window, high, low }))
 }

@@ -1,7 +1,7 @@
 //! Elements that are not zero, for many outputs: how many, whether any, whether all; and NaNs.
 
 use super::finish::{Asked, Request};
-use super::lanes::{FewAsked, Lanes, Words};
+use super::lanes::{Lanes, ShortAsked, Words};
 use super::round::Interval;
 use super::words::Word;
 
@@ -37,8 +37,8 @@ impl<W: Word, const NANS: bool> Lanes for Counted<W, NANS> {
         Some(W::of(0))
     }
 
-    fn few(&self) -> Option<FewAsked> {
-        (self.asked == Asked::Sum).then_some(FewAsked::Words)
+    fn short(&self) -> Option<ShortAsked> {
+        (self.asked == Asked::Sum).then_some(ShortAsked::Words)
     }
 
     #[inline(always)]
@@ -109,8 +109,8 @@ impl<W: Word> Lanes for Found<W> {
         Some(if self.zeros == 0 { W::of(0) } else { self.bits })
     }
 
-    fn few(&self) -> Option<FewAsked> {
-        Some(FewAsked::Words)
+    fn short(&self) -> Option<ShortAsked> {
+        Some(ShortAsked::Words)
     }
 
     #[inline(always)]

@@ -27,9 +27,9 @@
 //! product of two such sums: by less than `4 n 2^-106`, together `n^2 2^-104`, which is below
 //! `0.004 n u` as long as `n` is at most [`MOST_LONG`].
 
-use super::few::{self, rows_of};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
+use super::short::{self, rows_of};
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
@@ -442,7 +442,7 @@ impl<T: Factor> Fold for Direct<T> {
 
     fn is_quick(&self, elements: usize) -> bool {
         // Of f64 one product in 2^18 of one factor is not certain, which are more of more.
-        elements <= if T::LONG { few::MOST_F64 } else { few::MOST }
+        elements <= if T::LONG { short::MOST_F64 } else { short::MOST }
     }
 
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
@@ -507,7 +507,7 @@ impl<T: Factor> Cells for Found<T> {
         let Some((rows, len)) = (unsafe { rows_of::<T>(tables[0], to.len()) }) else {
             return false;
         };
-        dispatch_accumulators(self.isa, Few { rows: &rows[..len], to })
+        dispatch_accumulators(self.isa, Short { rows: &rows[..len], to })
     }
 
     fn least_panel(&self) -> usize {
@@ -657,18 +657,18 @@ impl<T: Factor> Kernel for Answer<'_, T> {
 }
 
 /// Answers outputs of a few elements, and returns whether all answers are certain.
-struct Few<'a, T> {
+struct Short<'a, T> {
     /// Each has an element for each output, which may be read.
     rows: &'a [*const T],
     to: &'a mut [T],
 }
 
-impl<T: Factor> Kernel for Few<'_, T> {
+impl<T: Factor> Kernel for Short<'_, T> {
     type Out = bool;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> bool {
-        let Few { rows, to } = self;
+        let Short { rows, to } = self;
         let Some(last) = to.len().checked_sub(LANES) else { return false };
         if let [row] = rows {
             let mut numbers = true;
@@ -690,7 +690,7 @@ impl<T: Factor> Kernel for Few<'_, T> {
                 products.take::<T, S>(rows.len(), |i| {
                     // SAFETY: every row has an element for each of `to`.
                     let items = unsafe { &*rows[i].add(column).cast::<[T; LANES]>() };
-                    few::ask_ahead(items.as_ptr(), LANES);
+                    short::ask_ahead(items.as_ptr(), LANES);
                     widened(items)
                 });
             }

@@ -3,7 +3,7 @@
 use super::finish::Request;
 use super::first;
 use super::fold::Part;
-use super::lanes::{FewAsked, Lanes, Words};
+use super::lanes::{Lanes, ShortAsked, Words};
 use super::round::Narrow;
 use super::words::{Word, with_word};
 use crate::isa::Isa;
@@ -71,8 +71,8 @@ impl<W: Word> Lanes for Least<W> {
         (!self.truth).then_some(W::GREATEST ^ self.flip)
     }
 
-    fn few(&self) -> Option<FewAsked> {
-        Some(FewAsked::Words)
+    fn short(&self) -> Option<ShortAsked> {
+        Some(ShortAsked::Words)
     }
 
     #[inline(always)]
@@ -180,9 +180,9 @@ impl<W: Word> Lanes for Ends<W> {
         })
     }
 
-    fn few(&self) -> Option<FewAsked> {
+    fn short(&self) -> Option<ShortAsked> {
         // Floats are compared as such: where subnormals are zero there is no telling.
-        (size_of::<W>() == 2 || fpenv::is_usual()).then_some(FewAsked::Words)
+        (size_of::<W>() == 2 || fpenv::is_usual()).then_some(ShortAsked::Words)
     }
 
     #[inline(always)]

@@ -6,15 +6,15 @@
 )]
 
 use super::exponentials::Logarithms;
-use super::few::{
-    self, DIFFERENCE, DIFFERENCES, ELEMENT, Few, FewSums, Halves, MAGNITUDE, Means, PRODUCT, Rough,
-    Scaled, Single, Variances, Zeros,
-};
 use super::finish::{Asked, Intervals, Pair, Request, Scratch, TOGETHER, Wanted};
 use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::measures::{Frame, LEAST_SQUARES, LOST, Measure, SUM};
 use super::round::{Interval, Narrow};
+use super::short::{
+    self, DIFFERENCE, DIFFERENCES, ELEMENT, Halves, MAGNITUDE, Means, PRODUCT, Rough, Scaled,
+    Short, ShortSums, Single, Variances, Zeros,
+};
 use crate::exact::{Widen, power_of_two};
 use crate::isa::Isa;
 use crate::ragged::Ragged;
@@ -150,7 +150,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
         if self.asked == Asked::LogSum {
             return false;
         }
-        let exact = if short { elements <= few::MOST } else { elements <= few::MOST_F64 };
+        let exact = if short { elements <= short::MOST } else { elements <= short::MOST_F64 };
         exact && (short || !M::PRODUCTS || elements == 1)
     }
 
@@ -348,7 +348,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         let Floats { isa, asked, nans, .. } = self.fold;
         let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
-        let Some(rows) = (unsafe { Few::<O>::new(tables, to.len()) }) else { return false };
+        let Some(rows) = (unsafe { Short::<O>::new(tables, to.len()) }) else { return false };
         let one = if rows.len == 1 { single_magnitude::<O, M, P>(asked) } else { None };
         let out = &mut *to;
         let found = match one {
@@ -404,44 +404,44 @@ fn single_magnitude<O: Operands, M: Measure<P>, const P: usize>(asked: Asked) ->
 pub(super) fn few_sums<O: Operands>(
     isa: Isa,
     asked: Asked,
-    rows: &Few<O>,
+    rows: &Short<O>,
     to: &mut [O::Item],
 ) -> bool {
     let len = rows.len as f64;
     match asked {
         Asked::Sum => {
             let out = Scaled { scale: 1.0, to };
-            dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out })
+            dispatch_accumulators(isa, ShortSums::<_, _, ELEMENT> { rows, out })
         }
         Asked::Second => {
             let out = Scaled { scale: 1.0, to };
-            dispatch_accumulators(isa, FewSums::<_, _, MAGNITUDE> { rows, out })
+            dispatch_accumulators(isa, ShortSums::<_, _, MAGNITUDE> { rows, out })
         }
         Asked::Mean if rows.len.is_power_of_two() => {
             let out = Scaled { scale: 1.0 / len, to };
-            dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out })
+            dispatch_accumulators(isa, ShortSums::<_, _, ELEMENT> { rows, out })
         }
         Asked::Mean => {
-            dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out: Means { len, to } })
+            dispatch_accumulators(isa, ShortSums::<_, _, ELEMENT> { rows, out: Means { len, to } })
         }
         Asked::Root | Asked::Variance { .. } | Asked::LogSum => false,
     }
 }
 
 /// Answers what is made of the squares of a few elements, likewise.
-fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: &Few<O>, to: &mut [O::Item]) -> bool {
+fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: &Short<O>, to: &mut [O::Item]) -> bool {
     let len = rows.len as f64;
     match asked {
         Asked::Second => {
             let out = Rough::<_, false> { len, to };
-            dispatch_accumulators(isa, FewSums::<_, _, PRODUCT> { rows, out })
+            dispatch_accumulators(isa, ShortSums::<_, _, PRODUCT> { rows, out })
         }
         Asked::Root => {
             let out = Rough::<_, true> { len, to };
-            dispatch_accumulators(isa, FewSums::<_, _, PRODUCT> { rows, out })
+            dispatch_accumulators(isa, ShortSums::<_, _, PRODUCT> { rows, out })
         }
         Asked::Variance { ddof: 0, .. } if rows.len == 1 => {
-            dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out: Zeros { to } })
+            dispatch_accumulators(isa, ShortSums::<_, _, ELEMENT> { rows, out: Zeros { to } })
         }
         // Of no degrees of freedom.
         Asked::Variance { ddof, .. } if ddof >= rows.len as u64 => {
@@ -458,10 +458,10 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: &Few<O>, to: &mut [O:
             let divisor = len * (len - ddof as f64);
             if root {
                 let out = Variances::<_, true> { len, divisor, to };
-                dispatch_accumulators(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
+                dispatch_accumulators(isa, ShortSums::<_, _, DIFFERENCES> { rows, out })
             } else {
                 let out = Variances::<_, false> { len, divisor, to };
-                dispatch_accumulators(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
+                dispatch_accumulators(isa, ShortSums::<_, _, DIFFERENCES> { rows, out })
             }
         }
         Asked::Sum | Asked::Mean | Asked::LogSum => false,
@@ -469,14 +469,14 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: &Few<O>, to: &mut [O:
 }
 
 /// Answers deviations of two elements, of which every fourth lies in the middle between two f32.
-fn few_halves<O: Operands>(isa: Isa, rows: &Few<O>, to: &mut [O::Item]) -> bool {
-    dispatch_accumulators(isa, FewSums::<_, _, DIFFERENCE> { rows, out: Halves { to } })
+fn few_halves<O: Operands>(isa: Isa, rows: &Short<O>, to: &mut [O::Item]) -> bool {
+    dispatch_accumulators(isa, ShortSums::<_, _, DIFFERENCE> { rows, out: Halves { to } })
 }
 
 /// Answers dot products of a few pairs, likewise.
-fn few_dots<O: Operands>(isa: Isa, asked: Asked, rows: &Few<O>, to: &mut [O::Item]) -> bool {
+fn few_dots<O: Operands>(isa: Isa, asked: Asked, rows: &Short<O>, to: &mut [O::Item]) -> bool {
     let out = Rough::<_, false> { len: rows.len as f64, to };
-    asked == Asked::Sum && dispatch_accumulators(isa, FewSums::<_, _, PRODUCT> { rows, out })
+    asked == Asked::Sum && dispatch_accumulators(isa, ShortSums::<_, _, PRODUCT> { rows, out })
 }
 
 /// The parts of some outputs.

@@ -1,7 +1,7 @@
 //! Sums of integers for many outputs, in 64 bits.
 
 use super::finish::{Asked, Request};
-use super::lanes::{FewAsked, Lanes, Words};
+use super::lanes::{Lanes, ShortAsked, Words};
 use super::round::Interval;
 use super::words::Word;
 use crate::integer::Integer;
@@ -40,7 +40,7 @@ impl<W: Word> Lanes for Totals<W> {
         Some(self.bias)
     }
 
-    fn few(&self) -> Option<FewAsked> {
+    fn short(&self) -> Option<ShortAsked> {
         few_asked(self.asked)
     }
 
@@ -71,10 +71,10 @@ impl<W: Word> Lanes for Totals<W> {
 }
 
 /// What is asked of sums.
-fn few_asked(asked: Asked) -> Option<FewAsked> {
+fn few_asked(asked: Asked) -> Option<ShortAsked> {
     match asked {
-        Asked::Sum => Some(FewAsked::Words),
-        Asked::Mean => Some(FewAsked::Mean),
+        Asked::Sum => Some(ShortAsked::Words),
+        Asked::Mean => Some(ShortAsked::Mean),
         _ => None,
     }
 }
@@ -124,7 +124,7 @@ impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
         Some(0)
     }
 
-    fn few(&self) -> Option<FewAsked> {
+    fn short(&self) -> Option<ShortAsked> {
         few_asked(self.asked)
     }
 
@@ -199,10 +199,10 @@ impl<W: Word> Lanes for ShortPowers<W> {
         variance_of_one(self.asked)
     }
 
-    fn few(&self) -> Option<FewAsked> {
+    fn short(&self) -> Option<ShortAsked> {
         match self.asked {
-            Asked::Variance { root: false, .. } => Some(FewAsked::Words),
-            Asked::Variance { root: true, .. } => Some(FewAsked::Mean),
+            Asked::Variance { root: false, .. } => Some(ShortAsked::Words),
+            Asked::Variance { root: true, .. } => Some(ShortAsked::Mean),
             _ => None,
         }
     }

@@ -1,9 +1,9 @@
 //! Accumulators of plain words, in loops that compilers turn into vectors.
 
-use super::few::{self, rows_of};
 use super::finish::{Request, Scratch};
 use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
+use super::short::{self, rows_of};
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
@@ -72,7 +72,7 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
         None
     }
     /// What the words of a few elements are turned to without a table of them, if they are.
-    fn few(&self) -> Option<FewAsked> {
+    fn short(&self) -> Option<ShortAsked> {
         None
     }
     /// The answer of all outputs of one element, if it does not depend on that.
@@ -80,7 +80,7 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
         None
     }
     /// The answer of an output of `len` elements: the mean or the root, or what the words are; and
-    /// whether it is right. Only where [`few`](Self::few) says so.
+    /// whether it is right. Only where [`short`](Self::short) says so.
     #[inline(always)]
     fn finish<const MEAN: bool>(
         self,
@@ -114,7 +114,7 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
 
 /// What is asked of outputs of a few elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FewAsked {
+pub(super) enum ShortAsked {
     Words,
     /// The mean, or the root of what the words are: known to the compiler, for loops of vectors.
     Mean,
@@ -141,7 +141,7 @@ impl<L: Lanes> Fold for Laned<L> {
 
     fn is_quick(&self, elements: usize) -> bool {
         let one = elements == 1 && self.lanes.of_one().is_some();
-        one || elements <= few::MOST && self.lanes.few().is_some()
+        one || elements <= short::MOST && self.lanes.short().is_some()
     }
 
     fn has_neutral(&self) -> bool {
@@ -231,12 +231,12 @@ impl<L: Lanes> Cells for LanedCells<L> {
             to.fill(answer);
             return true;
         }
-        let Some(asked) = lanes.few() else { return false };
+        let Some(asked) = lanes.short() else { return false };
         match asked {
-            FewAsked::Words => {
+            ShortAsked::Words => {
                 dispatch_accumulators(isa, FewLanes::<L, false> { rows, len, lanes, to })
             }
-            FewAsked::Mean => {
+            ShortAsked::Mean => {
                 dispatch_accumulators(isa, FewLanes::<L, true> { rows, len, lanes, to })
             }
         }
@@ -384,7 +384,7 @@ fn put<T: Copy, const N: usize>(from: &[T; N], to: &mut [T], old: usize) {
 /// right.
 struct FewLanes<'a, L: Lanes, const MEAN: bool> {
     /// The first `len` of them have an element of each output, which may be read.
-    rows: [*const L::Item; few::MOST],
+    rows: [*const L::Item; short::MOST],
     len: usize,
     lanes: L,
     to: &'a mut [L::Out],
@@ -427,7 +427,7 @@ impl<L: Lanes, const MEAN: bool> FewLanes<'_, L, MEAN> {
             for (at, row) in rows[..*len].iter().enumerate() {
                 // SAFETY: every row has an element for each of `to`.
                 let items = unsafe { &*row.add(column).cast::<[L::Item; N]>() };
-                few::ask_ahead(items.as_ptr(), N);
+                short::ask_ahead(items.as_ptr(), N);
                 lanes.take_all(&mut a, &mut b, &mut c, items, at as u32);
             }
             // Copies, which are indexed: see `put`.

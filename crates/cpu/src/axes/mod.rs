@@ -13,7 +13,6 @@ pub(crate) mod direct;
 mod exponentials;
 mod extremes;
 mod factors;
-mod few;
 mod finish;
 mod first;
 mod floats;
@@ -28,6 +27,7 @@ mod products;
 mod ranged;
 mod round;
 mod run;
+mod short;
 mod side;
 mod states;
 mod strips;
@@ -69,7 +69,7 @@ pub(crate) struct Question<'a> {
     /// The bits of an element that takes part in each output.
     pub(crate) initial: Option<u64>,
     /// Answers an operation, by its place, for one output, by its index, in the general way.
-    pub(crate) otherwise: &'a (dyn Fn(usize, usize) -> Result<u64> + Sync),
+    pub(crate) general: &'a (dyn Fn(usize, usize) -> Result<u64> + Sync),
 }
 
 /// The accumulators of an operation.
@@ -95,7 +95,7 @@ impl Question<'_> {
     /// The answers to each operation; `None` if the general path has to give all of them.
     ///
     /// # Errors
-    /// Those of `otherwise`.
+    /// Those of `general`.
     pub(crate) fn numbers(&self) -> Result<Vec<Option<Numbers>>> {
         let Question { plan, ops, .. } = *self;
         let mut numbers: Vec<Option<Numbers>> = ops.iter().map(|_| None).collect();
@@ -196,7 +196,7 @@ impl Question<'_> {
 
     /// The answers to operations that walk alike; `None` if the elements are not aligned.
     fn walked(&self, columns: &[Column]) -> Result<Option<Vec<Numbers>>> {
-        let Question { plan, ops, threads, otherwise, .. } = *self;
+        let Question { plan, ops, threads, general, .. } = *self;
         let Some(first) = columns.first() else { return Ok(None) };
         let in_order;
         let traversal = if first.indexed {
@@ -247,14 +247,14 @@ impl Question<'_> {
         let mut numbers: Vec<Numbers> = numbers.collect();
         let others: Vec<_> = columns
             .iter()
-            .map(|column| move |output: usize| otherwise(column.place, output))
+            .map(|column| move |output: usize| general(column.place, output))
             .collect();
         let asked: Vec<Asked<'_>> = columns
             .iter()
             .zip(&others)
-            .map(|(column, otherwise)| Asked {
+            .map(|(column, general)| Asked {
                 stages: &column.stages,
-                otherwise,
+                general,
                 of_some: matches!(ops[column.place], Op::Min | Op::Max),
                 known: self.known(columns, column),
             })

@@ -7,12 +7,12 @@
 //! error it tells sums that lie in the middle between two f32, as every 2^k-th one of 2^k elements
 //! does. Outputs whose magnitudes are too far apart are left to others.
 
-use super::few::{self, Few};
 use super::finish::{Asked, Intervals, Request, Scratch, TOGETHER, Wanted};
 use super::floats::{Alone, few_sums};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::round::Interval;
+use super::short::{self, Short};
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
@@ -55,7 +55,7 @@ impl<const MAGNITUDES: bool> Fold for Ranged<MAGNITUDES> {
     }
 
     fn is_quick(&self, elements: usize) -> bool {
-        elements <= few::MOST
+        elements <= short::MOST
     }
 
     fn has_neutral(&self) -> bool {
@@ -124,10 +124,10 @@ impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
         request.finish(wanted, to, &mut |outputs, _, pair| {
             let into = if asked.first() { &mut pair.first } else { &mut pair.second };
             let some = place + outputs.start..place + outputs.end;
-            let mut rooms = [few::room(lengths.at(some.start)); TOGETHER];
+            let mut rooms = [short::room(lengths.at(some.start)); TOGETHER];
             if !matches!(lengths, Lengths::Same(_)) {
                 for (room, at) in rooms.iter_mut().zip(some.clone()) {
-                    *room = few::room(lengths.at(at));
+                    *room = short::room(lengths.at(at));
                 }
             }
             let (least, most) = (&least[some.clone()], &most[some.clone()]);
@@ -159,7 +159,7 @@ impl<const MAGNITUDES: bool> Cells for RangedCells<MAGNITUDES> {
         let Ranged { isa, asked, nans } = self.fold;
         let to: &mut [f32] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
-        let rows = unsafe { Few::<Alone<f32>>::new(tables, to.len()) };
+        let rows = unsafe { Short::<Alone<f32>>::new(tables, to.len()) };
         let found = rows.is_some_and(|rows| few_sums(isa, asked, &rows, &mut *to));
         found && (nans || !to.iter().any(|x| x.is_nan()))
     }
@@ -201,7 +201,7 @@ impl Kernel for Certain<'_, '_> {
         let count = sums.len().min(TOGETHER);
         let (least, most) = (&least[..count], &most[..count]);
         for i in 0..count {
-            let exact = few::is_within(least[i], most[i], rooms[i]);
+            let exact = short::is_within(least[i], most[i], rooms[i]);
             let off = if exact { 0.0 } else { f64::INFINITY };
             let found = Interval { high: sums[i], low: 0.0, off };
             into.set(i, found.or_special(sums[i], nans));

@@ -87,7 +87,7 @@ impl<'a> Answers<'a> {
 
 /// Where the answers of a block go.
 #[derive(Clone, Copy)]
-struct Goal<'a> {
+struct Output<'a> {
     answers: &'a Answers<'a>,
     /// The output, in the order of memory, whose answer comes first.
     start: usize,
@@ -124,7 +124,7 @@ fn earlier(a: Option<Failed>, b: Option<Failed>) -> Option<Failed> {
 
 /// What a thread keeps from block to block.
 #[derive(Default)]
-pub(super) struct Hands {
+pub(super) struct Space {
     pub(super) segments: Vec<Segment>,
     /// Copies of elements. Whole words, so that those of every type are aligned.
     pub(super) buffers: [Vec<u64>; 2],
@@ -152,7 +152,7 @@ pub(super) struct Asked<'a> {
     /// At least one; each answers what those before it cannot.
     pub(super) stages: &'a [Stage],
     /// Answers one output, by its index, in the general way.
-    pub(super) otherwise: &'a (dyn Fn(usize) -> Result<u64> + Sync),
+    pub(super) general: &'a (dyn Fn(usize) -> Result<u64> + Sync),
     /// Whether there is no answer for no elements.
     pub(super) of_some: bool,
     /// An operation, by its place, whose first stage may know the answers, and which part they are.
@@ -266,7 +266,7 @@ impl Run<'_> {
     /// Writes the answers of all outputs, of each operation to its numbers.
     ///
     /// # Errors
-    /// Those of [`Asked::otherwise`], of the first operation that has some.
+    /// Those of [`Asked::general`], of the first operation that has some.
     pub(super) fn answers(&self, asked: &[Asked<'_>], numbers: &mut [Numbers]) -> Result<()> {
         assert!(asked.len() == numbers.len());
         let mut stages = asked.iter().flat_map(|asked| asked.stages);
@@ -322,7 +322,7 @@ impl Run<'_> {
             let pieces = Pieces::new(blocks);
             let most = if threads == 1 { 1 } else { blocks };
             let done = self.threads.run(most, || {
-                let (mut hands, mut failed) = (Hands::default(), None);
+                let (mut space, mut failed) = (Space::default(), None);
                 let cells = strips.map_or(strip, |strips| strips.cells(outputs));
                 let mut teams: Vec<Team<'_>> = asked.iter().map(|a| Team::new(a, cells)).collect();
                 let mut own = beside(chunk.is_some(), block.min(outputs));
@@ -336,10 +336,10 @@ impl Run<'_> {
                         let end = strips.map_or(from + strip, |strips| strips.end(from));
                         let outputs = from..piece.end.min(end);
                         from = outputs.end;
-                        let goal = |team: usize| Goal { answers: &to[team], start };
+                        let out = |team: usize| Output { answers: &to[team], start };
                         // SAFETY: each block is taken once.
                         let written =
-                            unsafe { self.block(&mut teams, strips, outputs, &mut hands, goal) };
+                            unsafe { self.block(&mut teams, strips, outputs, &mut space, out) };
                         failed = earlier(failed, written);
                     }
                     turn(piece, &own);
@@ -352,7 +352,7 @@ impl Run<'_> {
         failed.map_or(Ok(()), |failed| Err(failed.error))
     }
 
-    /// Few outputs: the threads share their elements.
+    /// Short outputs: the threads share their elements.
     fn shared(
         &self,
         asked: &[Asked<'_>],
@@ -366,7 +366,7 @@ impl Run<'_> {
         for outputs in blocks {
             let (pieces, count) = (Pieces::new(parts.len()), outputs.len());
             let done = self.threads.run(parts.len(), || {
-                let (mut hands, mut done) = (Hands::default(), Vec::new());
+                let (mut space, mut done) = (Space::default(), Vec::new());
                 while let Some(piece) = pieces.take() {
                     // Positions ascend within a piece, but not from one to the next: each has
                     // accumulators of its own.
@@ -374,13 +374,13 @@ impl Run<'_> {
                         asked.iter().map(|a| Team::new(a, count)).collect();
                     let mut cells: Vec<&mut dyn Cells> =
                         teams.iter_mut().map(Team::first).collect();
-                    hands.counts.clear();
-                    hands.counts.resize(count, 0);
-                    self.begin(&mut cells, &outputs, &mut hands);
+                    space.counts.clear();
+                    space.counts.resize(count, 0);
+                    self.begin(&mut cells, &outputs, &mut space);
                     let part = (axis, parts[piece].clone());
-                    self.take_in(&mut cells, outputs.clone(), Some(part), how, &mut hands);
+                    self.take_in(&mut cells, outputs.clone(), Some(part), how, &mut space);
                     let settled = cells.iter().all(|cells| cells.settles() && cells.is_settled());
-                    done.push((teams, hands.counts.clone()));
+                    done.push((teams, space.counts.clone()));
                     if settled && !self.ordered {
                         // Nobody needs the others.
                         while pieces.take().is_some() {}
@@ -390,23 +390,23 @@ impl Run<'_> {
             });
             let mut done = done.into_iter().flatten();
             let Some((mut teams, counts)) = done.next() else { continue };
-            let mut hands = Hands { counts, ..Hands::default() };
+            let mut space = Space { counts, ..Space::default() };
             for (others, counts) in done {
                 for (team, others) in teams.iter_mut().zip(&others) {
                     if let Some(others) = &others.cells[0] {
                         team.first().merge(&**others);
                     }
                 }
-                hands.counts.iter_mut().zip(counts).for_each(|(count, more)| *count += more);
+                space.counts.iter_mut().zip(counts).for_each(|(count, more)| *count += more);
             }
-            hands.counts.iter_mut().for_each(|count| *count += u64::from(self.initial.is_some()));
+            space.counts.iter_mut().for_each(|count| *count += u64::from(self.initial.is_some()));
             let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
-            self.add_initial(&mut cells, outputs.len(), &mut hands);
+            self.add_initial(&mut cells, outputs.len(), &mut space);
             for (team, answers) in teams.iter_mut().zip(answers) {
-                let goal = Goal { answers, start: 0 };
+                let out = Output { answers, start: 0 };
                 let from = From::Own;
                 // SAFETY: one thread at a time writes.
-                let written = unsafe { self.write(team, from, outputs.clone(), &mut hands, goal) };
+                let written = unsafe { self.write(team, from, outputs.clone(), &mut space, out) };
                 failed = earlier(failed, written.err());
             }
         }
@@ -422,10 +422,10 @@ impl Run<'_> {
         teams: &mut [Team<'_>],
         strips: Option<&Strips>,
         outputs: Range<usize>,
-        hands: &mut Hands,
-        goal: impl Fn(usize) -> Goal<'g>,
+        space: &mut Space,
+        out: impl Fn(usize) -> Output<'g>,
     ) -> Option<Failed> {
-        let tables = strips.map(|strips| self.strip_tables(strips, outputs.clone(), hands));
+        let tables = strips.map(|strips| self.strip_tables(strips, outputs.clone(), space));
         let in_tables = tables.is_some();
         for team in 0..teams.len() {
             // Followers begin as their leaders do.
@@ -444,7 +444,7 @@ impl Run<'_> {
             if !in_tables {
                 let own = teams.iter_mut().filter(|team| now(team, false));
                 let mut cells: Vec<&mut dyn Cells> = own.map(Team::first).collect();
-                self.take_all(&mut cells, outputs.clone(), how, hands);
+                self.take_all(&mut cells, outputs.clone(), how, space);
             }
             // Those who know more than their own answers come last: they are asked for others before.
             for follows in [true, false] {
@@ -466,9 +466,9 @@ impl Run<'_> {
                         (None, None) if in_tables => (&mut teams[place], From::Nothing),
                         (None, None) => (&mut teams[place], From::Own),
                     };
-                    let (outputs, goal) = (outputs.clone(), goal(place));
+                    let (outputs, out) = (outputs.clone(), out(place));
                     // SAFETY: passed on from the caller.
-                    let written = unsafe { self.write(team, from, outputs, hands, goal) };
+                    let written = unsafe { self.write(team, from, outputs, space, out) };
                     failed = earlier(failed, written.err());
                 }
             }
@@ -502,22 +502,22 @@ impl Run<'_> {
         cells: &mut [&mut dyn Cells],
         outputs: Range<usize>,
         how: Option<Preparation>,
-        hands: &mut Hands,
+        space: &mut Space,
     ) {
         cells.iter_mut().for_each(|cells| cells.clear(outputs.len()));
-        hands.counts.clear();
-        hands.counts.resize(outputs.len(), u64::from(self.initial.is_some()));
-        self.begin(cells, &outputs, hands);
-        self.add_initial(cells, outputs.len(), hands);
-        self.take_in(cells, outputs, None, how, hands);
+        space.counts.clear();
+        space.counts.resize(outputs.len(), u64::from(self.initial.is_some()));
+        self.begin(cells, &outputs, space);
+        self.add_initial(cells, outputs.len(), space);
+        self.take_in(cells, outputs, None, how, space);
     }
 
     /// Tells accumulators the first elements of some outputs, if they ask for them.
-    fn begin(&self, cells: &mut [&mut dyn Cells], outputs: &Range<usize>, hands: &mut Hands) {
+    fn begin(&self, cells: &mut [&mut dyn Cells], outputs: &Range<usize>, space: &mut Space) {
         if !cells.iter().any(|cells| cells.wants_origins()) {
             return;
         }
-        let Hands { segments, buffers: [buffer, _], .. } = hands;
+        let Space { segments, buffers: [buffer, _], .. } = space;
         self.walk.segments(outputs.start, outputs.end, segments);
         for segment in segments.iter() {
             let one = Taken { rows: 1, count: 1 };
@@ -531,8 +531,8 @@ impl Run<'_> {
     }
 
     /// Lets accumulators take in the initial value, if there is one.
-    fn add_initial(&self, cells: &mut [&mut dyn Cells], outputs: usize, hands: &mut Hands) {
-        let Some(table) = self.initial_row(outputs, &mut hands.initial) else { return };
+    fn add_initial(&self, cells: &mut [&mut dyn Cells], outputs: usize, space: &mut Space) {
+        let Some(table) = self.initial_row(outputs, &mut space.initial) else { return };
         for cells in cells {
             // SAFETY: a row of the buffer, which is there until after the call; whole words are
             // aligned for every type.
@@ -564,11 +564,11 @@ impl Run<'_> {
         outputs: Range<usize>,
         part: Option<(usize, Range<usize>)>,
         how: Option<Preparation>,
-        hands: &mut Hands,
+        space: &mut Space,
     ) {
         let walk = &self.walk;
-        walk.segments(outputs.start, outputs.end, &mut hands.segments);
-        let segments = core::mem::take(&mut hands.segments);
+        walk.segments(outputs.start, outputs.end, &mut space.segments);
+        let segments = core::mem::take(&mut space.segments);
         let range = |axis: usize| match &part {
             Some((cut, range)) if *cut == axis => range.clone(),
             _ => 0..walk.reduced[axis].0,
@@ -591,7 +591,7 @@ impl Run<'_> {
         let joined = if inner_range.len() == walk.reduced[inner].0 { walk.joined } else { 1 };
         let empty = inner_range.is_empty() || (0..inner).any(|axis| range(axis).is_empty());
         if empty {
-            hands.segments = segments;
+            space.segments = segments;
             return;
         }
         'walk: loop {
@@ -611,7 +611,7 @@ impl Run<'_> {
                     let mut offsets = segment.offsets;
                     move_by(&mut offsets, 1, offset);
                     move_by(&mut offsets, at, strides);
-                    self.tables(cells, segment, offsets, (part, place * len + at), how, hands);
+                    self.tables(cells, segment, offsets, (part, place * len + at), how, space);
                 }
                 at += count;
                 if settles && cells.iter().all(|cells| cells.is_settled()) {
@@ -632,10 +632,10 @@ impl Run<'_> {
                 index[axis] = range(axis).start;
             }
         }
-        hands.segments = segments;
+        space.segments = segments;
     }
 
-    /// Hands tables to the accumulators: a part of each output of a segment, from the elements
+    /// Space tables to the accumulators: a part of each output of a segment, from the elements
     /// on that lie at these offsets.
     fn tables(
         &self,
@@ -644,9 +644,9 @@ impl Run<'_> {
         offsets: [isize; 2],
         (part, at): (Taken, usize),
         how: Option<Preparation>,
-        hands: &mut Hands,
+        space: &mut Space,
     ) {
-        let Hands { buffers, prepare, counts, .. } = hands;
+        let Space { buffers, prepare, counts, .. } = space;
         let walk = &self.walk;
         let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
         let copied = walk.copied != [false; 2] || part.rows > 1;
@@ -735,7 +735,7 @@ impl Run<'_> {
     /// Writes the answers of one operation for a block.
     ///
     /// # Errors
-    /// Those of [`Asked::otherwise`].
+    /// Those of [`Asked::general`].
     ///
     /// # Safety
     /// No other thread writes answers of this block.
@@ -744,14 +744,14 @@ impl Run<'_> {
         team: &mut Team<'_>,
         from: From<'_, '_>,
         outputs: Range<usize>,
-        hands: &mut Hands,
-        goal: Goal<'_>,
+        space: &mut Space,
+        out: Output<'_>,
     ) -> core::result::Result<(), Failed> {
-        let Goal { answers, start: first } = goal;
+        let Output { answers, start: first } = out;
         let (begin, of_some) = (outputs.start, team.asked.of_some);
-        let mut left = core::mem::take(&mut hands.left);
+        let mut left = core::mem::take(&mut space.left);
         left.clear();
-        hands.missing.clear();
+        space.missing.clear();
         let (mut stages, start) = (team.start..team.cells.len(), team.start);
         let mut how = team.preparation();
         match from {
@@ -760,40 +760,40 @@ impl Run<'_> {
                 how = team.asked.stages[0].preparation;
                 if cells.ask(part) {
                     // SAFETY: outputs of the block, which the caller vouches for; here and below.
-                    unsafe { self.write_block(cells, None, outputs.clone(), how, hands, goal) };
+                    unsafe { self.write_block(cells, None, outputs.clone(), how, space, out) };
                 } else {
-                    hands.missing.extend(0..outputs.len());
+                    space.missing.extend(0..outputs.len());
                 }
                 cells.ask(Part::Own);
             }
             From::Own => {
                 let cells = team.first();
                 // SAFETY: as above.
-                unsafe { self.write_block(cells, None, outputs.clone(), how, hands, goal) };
+                unsafe { self.write_block(cells, None, outputs.clone(), how, space, out) };
                 stages.next();
             }
             From::Tables(tables) => {
                 let (cells, tables) = (team.first(), Some(tables));
                 // SAFETY: as above.
-                unsafe { self.write_block(cells, tables, outputs.clone(), how, hands, goal) };
+                unsafe { self.write_block(cells, tables, outputs.clone(), how, space, out) };
                 stages.next();
             }
             From::Nothing => {
                 how = None;
-                hands.missing.extend(0..outputs.len());
+                space.missing.extend(0..outputs.len());
             }
         }
         if of_some && how.is_some() {
-            let none = (0..outputs.len()).filter(|&place| hands.counts[place] == 0);
-            hands.missing.extend(none);
-            hands.missing.sort_unstable();
-            hands.missing.dedup();
+            let none = (0..outputs.len()).filter(|&place| space.counts[place] == 0);
+            space.missing.extend(none);
+            space.missing.sort_unstable();
+            space.missing.dedup();
         }
-        left.extend(hands.missing.iter().map(|&place| (place, self.walk.places.at(begin + place))));
+        left.extend(space.missing.iter().map(|&place| (place, self.walk.places.at(begin + place))));
         let mut most = (outputs.len() - left.len(), team.start);
         let size = answers.dtype.size();
         // What is counted below is not what other operations were told.
-        let counts = (!left.is_empty()).then(|| hands.counts.clone());
+        let counts = (!left.is_empty()).then(|| space.counts.clone());
         // The others follow, and then those before.
         for stage in stages.chain(0..start) {
             if left.is_empty() {
@@ -812,23 +812,23 @@ impl Run<'_> {
                 whole = team.asked.stages[stage].fold.cells(count);
                 &mut *whole
             };
-            let mut answer = |outputs: Range<usize>, words: &mut [u8], hands: &mut Hands| {
-                self.take_all(&mut [&mut *cells], outputs, how, hands);
-                hands.missing.clear();
-                let lengths = self.lengths(how, &hands.counts);
-                cells.answer(0, lengths, words, &mut hands.missing);
+            let mut answer = |outputs: Range<usize>, words: &mut [u8], space: &mut Space| {
+                self.take_all(&mut [&mut *cells], outputs, how, space);
+                space.missing.clear();
+                let lengths = self.lengths(how, &space.counts);
+                cells.answer(0, lengths, words, &mut space.missing);
             };
             if together {
-                answer(outputs.clone(), words, hands);
+                answer(outputs.clone(), words, space);
             }
             left.retain(|&(place, _)| {
                 if !together {
-                    answer(begin + place..begin + place + 1, words, hands);
+                    answer(begin + place..begin + place + 1, words, space);
                 }
                 let at = if together { place } else { 0 };
-                let none = of_some && how.is_some() && hands.counts[at] == 0;
+                let none = of_some && how.is_some() && space.counts[at] == 0;
                 // In order, as they were asked for.
-                let found = !none && hands.missing.binary_search(&at).is_err();
+                let found = !none && space.missing.binary_search(&at).is_err();
                 if found {
                     // SAFETY: as above.
                     let to = unsafe { answers.run(begin + place - first, 1) };
@@ -840,21 +840,21 @@ impl Run<'_> {
         }
         team.learn(most.1);
         if let Some(counts) = counts {
-            hands.counts = counts;
+            space.counts = counts;
         }
         left.sort_unstable_by_key(|&(_, output)| output);
         for &(place, output) in &left {
-            let bits = (team.asked.otherwise)(output).map_err(|error| Failed { output, error })?;
+            let bits = (team.asked.general)(output).map_err(|error| Failed { output, error })?;
             // SAFETY: as above.
             let to = unsafe { answers.run(begin + place - first, 1) };
             Numbers::set_bits(to, answers.dtype, 0, bits);
         }
-        hands.left = left;
+        space.left = left;
         Ok(())
     }
 
     /// Writes the answers of a block that accumulators have, or of a strip; the places of those
-    /// that there are not go to [`Hands::missing`].
+    /// that there are not go to [`Space::missing`].
     ///
     /// # Safety
     /// No other thread writes these answers.
@@ -864,16 +864,16 @@ impl Run<'_> {
         tables: Option<&StripTables<'_>>,
         outputs: Range<usize>,
         how: Option<Preparation>,
-        hands: &mut Hands,
-        goal: Goal<'_>,
+        space: &mut Space,
+        out: Output<'_>,
     ) {
         // SAFETY: passed on from the caller.
-        let to = unsafe { goal.answers.run(outputs.start - goal.start, outputs.len()) };
+        let to = unsafe { out.answers.run(outputs.start - out.start, outputs.len()) };
         match tables {
-            Some(tables) => tables.answer(cells, to, &mut hands.missing),
+            Some(tables) => tables.answer(cells, to, &mut space.missing),
             None => {
-                let lengths = self.lengths(how, &hands.counts);
-                cells.answer(0, lengths, to, &mut hands.missing);
+                let lengths = self.lengths(how, &space.counts);
+                cells.answer(0, lengths, to, &mut space.missing);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The exact sums of some columns, whatever the elements are.
 
-use super::columnar::Columnar;
+use super::columnar::{Columnar, in_window};
 use crate::exact::side_by_side::{MOST_COLUMNS, WINDOW_ROWS};
 use crate::exact::{HEADROOM, Tuner, largest_exponent};
 use crate::isa::Isa;
@@ -144,7 +144,7 @@ impl<T: Columnar> Side<T> {
             let top = self.top.or_else(|| look(part, part.rows(), isa)).unwrap_or(0);
             let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
             self.one_part = false;
-            if T::FALLBACK_ROWS > 0 && T::fallback(part, top, [high, low], isa) {
+            if T::FALLBACK_ROWS > 0 && in_window(part, top, [high, low], isa) {
                 self.gather(part.rows(), skip, accs);
             } else {
                 self.one_by_one(part, skip, accs, isa);

@@ -5,10 +5,10 @@
 //! can, and otherwise a part of it at a time. Neighbours that lie in many short runs are
 //! copied together, so that the loops over them are long.
 
-use super::few;
 use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
-use super::run::{Hands, Run, move_by};
+use super::run::{Run, Space, move_by};
+use super::short;
 use super::walk::{BUFFER, Form, SHORT_ROW, Segment};
 use crate::pack::{Pack, room};
 use crate::table::Table;
@@ -74,7 +74,7 @@ impl Run<'_> {
         // Of more elements, what lies in short runs both ways is copied, too, if there is room
         // for a few outputs.
         let many = !scattered || walk.together(elements) < FEW || walk.copied[1];
-        if !columns || elements > few::MOST && many || !worth {
+        if !columns || elements > short::MOST && many || !worth {
             return None;
         }
         let bytes = run * self.item.size();
@@ -98,7 +98,7 @@ impl Run<'_> {
         // Where nothing is copied nothing needs room: a strip is a whole run of columns where
         // it lies, or a part of a long one. Long elements are read faster by parts that would
         // fit the buffer.
-        let whole = lies && (run >= STRIP || self.item.size() < few::LONG);
+        let whole = lies && (run >= STRIP || self.item.size() < short::LONG);
         let strip = STRIP.max(STRIP_BYTES / self.item.size());
         let room = if whole { run } else { walk.together(elements) };
         let len = room.min(strip);
@@ -112,10 +112,10 @@ impl Run<'_> {
         &self,
         strips: &Strips,
         outputs: Range<usize>,
-        hands: &mut Hands,
+        space: &mut Space,
     ) -> StripTables<'_> {
         let (walk, count, size) = (&self.walk, outputs.len(), self.item.size());
-        let Hands { segments, strip: buffers, initial, .. } = hands;
+        let Space { segments, strip: buffers, initial, .. } = space;
         walk.segments(outputs.start, outputs.end, segments);
         let (len, along) = walk.reduced.last().copied().unwrap_or((1, [0; 2]));
         let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);

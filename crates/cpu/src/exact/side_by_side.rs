@@ -157,16 +157,7 @@ impl<T: Word> Kernel for RangeColumns<'_, T> {
                     }
                 }
             }
-            let mut certified = true;
-            // In place: `into_iter` would move all groups that there could be.
-            for (anchored, column) in
-                columns.iter_mut().map_while(Option::take).zip((0..).step_by(group))
-            {
-                let [high, low] = anchored.moved(&mut certified);
-                store::<S>(high, &mut self.high[column..column + group]);
-                store::<S>(low, &mut self.low[column..column + group]);
-            }
-            certified
+            write_sums::<S>(&mut columns, [self.high, self.low])
         }
     }
 }
@@ -190,7 +181,6 @@ impl<T: Widen> Kernel for WindowColumns<'_, T> {
         let group = VECTORS * S::LANES;
         let table = self.table;
         assert!(table.columns().is_multiple_of(group));
-        let mut certified = true;
         let down = table.rows_ahead(PANEL);
         // SAFETY: as in `RangeColumns`.
         unsafe {
@@ -207,17 +197,30 @@ impl<T: Widen> Kernel for WindowColumns<'_, T> {
                     columns[g] = Some(anchored);
                 }
             }
-            // In place: `into_iter` would move all groups that there could be.
-            for (anchored, column) in
-                columns.iter_mut().map_while(Option::take).zip((0..).step_by(group))
-            {
-                let [high, low] = anchored.moved(&mut certified);
-                store::<S>(high, &mut self.high[column..column + group]);
-                store::<S>(low, &mut self.low[column..column + group]);
-            }
+            write_sums::<S>(&mut columns, [self.high, self.low])
         }
-        certified
     }
+}
+
+/// Writes the sums of groups of columns, and says whether all are certified.
+#[inline(always)]
+unsafe fn write_sums<S: Simd>(
+    groups: &mut [Option<Anchored<S, 2>>],
+    sums: [&mut [f64]; 2],
+) -> bool {
+    let (group, mut certified) = (VECTORS * S::LANES, true);
+    let [high, low] = sums.map(|sums| sums.chunks_exact_mut(group));
+    // In place: there could be far more groups than there are, and moving them takes longer than short columns.
+    let groups = groups.iter_mut().map_while(Option::take);
+    for (anchored, (to_high, to_low)) in groups.zip(high.zip(low)) {
+        // SAFETY: the caller has the instructions.
+        unsafe {
+            let [high, low] = anchored.moved(&mut certified);
+            store::<S>(high, to_high);
+            store::<S>(low, to_low);
+        }
+    }
+    certified
 }
 
 /// Adds a row of a group to its window.

@@ -114,10 +114,6 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
         if AT { extend(&mut self.places, groups, nowhere) } else { Ok(()) }
     }
 
-    fn len(&self) -> usize {
-        self.ends.len()
-    }
-
     fn absorb(&mut self, rows: Rows<'_>) {
         let items = items::<T>(rows.items);
         assert_eq!(rows.groups.len(), items.len());

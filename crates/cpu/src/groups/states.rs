@@ -57,10 +57,6 @@ impl<S: State> Table for StateTable<S> {
         extend(&mut self.states, groups, S::identity(self.kind))
     }
 
-    fn len(&self) -> usize {
-        self.states.len()
-    }
-
     fn absorb(&mut self, rows: Rows<'_>) {
         let items = items::<S::Item>(rows.items);
         assert_eq!(rows.groups.len(), items.len());

@@ -141,10 +141,6 @@ macro_rules! table {
                 self.totals.grow(groups)
             }
 
-            fn len(&self) -> usize {
-                self.totals.len()
-            }
-
             fn absorb(&mut self, rows: Rows<'_>) {
                 assert_eq!(rows.groups.len() * size_of::<T>(), rows.items.len());
                 self.add(rows);
@@ -237,10 +233,6 @@ impl<T: Element> Table for MomentTable<T> {
     fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
         self.sums.grow(groups)?;
         self.squares.grow(groups)
-    }
-
-    fn len(&self) -> usize {
-        self.sums.len()
     }
 
     fn absorb(&mut self, rows: Rows<'_>) {

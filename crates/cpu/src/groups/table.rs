@@ -66,12 +66,6 @@ pub trait Table: Send + Sync {
     /// # Errors
     /// No memory.
     fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory>;
-    /// How many groups there is room for.
-    fn len(&self) -> usize;
-    /// Whether there is room for none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
     /// Takes in rows.
     ///
     /// # Panics

@@ -214,10 +214,6 @@ impl<F: Format, W: Fixed> Totals<F, W> {
         Totals { cells: Vec::new(), spills: Vec::new(), specials: Vec::new(), reach }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.cells.len()
-    }
-
     pub(super) fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
         let none = Cell { sum: W::default(), base: NOWHERE, spill: 0, count: 0 };
         extend(&mut self.cells, groups, none)

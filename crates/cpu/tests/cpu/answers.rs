@@ -710,7 +710,7 @@ fn few_elements_that_lie_together_need_no_plan() {
 fn threads_share_the_elements_of_few_outputs() {
     // More than one thread is worth, for outputs that are rows, columns and neither.
     let mut random = Rng::with_seed(seed(7));
-    for dtype in [DType::F64, DType::F32, DType::I16, DType::Bool] {
+    for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16, DType::I16, DType::Bool] {
         for (shape, reduced) in [
             (vec![3, 70_001], [false, true]),
             (vec![70_001, 3], [true, false]),

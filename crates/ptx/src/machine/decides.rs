@@ -246,12 +246,8 @@ impl Machine<'_> {
         }
         if bytes.is_tracked() {
             bytes.set_undefined(offset, size, undefined);
-            let mut last = None;
             for at in (0..size).filter(|at| undefined >> at & 1 == 1) {
-                let word = word.of_byte(at.into());
-                if last.replace(word) != Some(word) {
-                    self.origins.remember(word, origin);
-                }
+                self.origins.remember(word, at.into(), origin);
             }
         } else {
             // What memory holds cannot be followed: storing it is the last that is seen of it.
@@ -326,8 +322,7 @@ impl Machine<'_> {
         for (address, origin) in self.origins.outputs() {
             let still = self.global.view(address).is_some_and(|view| {
                 let offset = (address - view.base) as usize;
-                let end = view.bytes.len().min(offset + 4);
-                (offset..end).any(|at| view.bytes.first_unwritten(at, 1).is_some())
+                offset < view.bytes.len() && view.bytes.first_unwritten(offset, 1).is_some()
             });
             if still {
                 self.decide(origin, "is in global memory when the kernel ends", None);

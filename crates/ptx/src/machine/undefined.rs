@@ -540,6 +540,12 @@ impl Word {
             Word::Local(block, thread, address) => Word::Local(block, thread, (address + at) / 4),
         }
     }
+
+    /// Which byte of its word that is.
+    fn place_of_byte(self, at: u64) -> u64 {
+        let (Word::Global(address) | Word::Shared(_, address) | Word::Local(.., address)) = self;
+        (address + at) % 4
+    }
 }
 
 /// The accesses that made values undefined, and where in memory such values are.
@@ -547,7 +553,8 @@ impl Word {
 pub(crate) struct Origins {
     faults: Vec<Fault>,
     lines: FxHashMap<(Kind, Line), Origin>,
-    words: FxHashMap<Word, Origin>,
+    /// With a bit for each byte of the word that was undefined.
+    words: FxHashMap<Word, (Origin, u8)>,
 }
 
 impl Origins {
@@ -565,25 +572,30 @@ impl Origins {
         number
     }
 
-    /// A word of memory holds an undefined value.
-    pub(crate) fn remember(&mut self, word: Word, origin: Origin) {
+    /// The byte of memory `at` bytes from an address holds an undefined value.
+    pub(crate) fn remember(&mut self, address: Word, at: u64, origin: Origin) {
+        let word = address.of_byte(at);
         if self.words.len() < MOST_WORDS || self.words.contains_key(&word) {
-            self.words.insert(word, origin);
+            let (last, bytes) = self.words.entry(word).or_insert((origin, 0));
+            *last = origin;
+            *bytes |= 1 << address.place_of_byte(at);
         }
     }
 
     /// The origin of what a word holds.
     pub(crate) fn of_word(&self, word: Word) -> Option<Origin> {
-        self.words.get(&word).copied()
+        self.words.get(&word).map(|&(origin, _)| origin)
     }
 
-    /// Words of global memory that were given undefined values, by address, with their origins.
+    /// Bytes of global memory that were given undefined values, by address, with their origins.
     pub(crate) fn outputs(&self) -> Vec<(u64, Origin)> {
-        let global = |(word, origin): (&Word, &Origin)| match word {
-            Word::Global(at) => Some((at * 4, *origin)),
-            _ => None,
-        };
-        let mut found: Vec<_> = self.words.iter().filter_map(global).collect();
+        let mut found = Vec::new();
+        for (word, &(origin, bytes)) in &self.words {
+            if let Word::Global(at) = word {
+                let places = (0..4).filter(|place| bytes >> place & 1 == 1);
+                found.extend(places.map(|place| (at * 4 + place, origin)));
+            }
+        }
         found.sort_unstable();
         found
     }

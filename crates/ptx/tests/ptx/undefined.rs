@@ -172,6 +172,19 @@ fn a_function_hands_undefined_values_on() {
 
 /// The finding stands at the access, names what it decides, and comes once for it.
 #[test]
+fn what_lies_beside_a_value_and_was_never_written_is_no_fault() {
+    // Half a word, which is written over or not; nobody writes the other half.
+    for (last, expected) in [("st.global.u16 [%o], 1;", &[][..]), ("", UNINITIALISED)] {
+        let body = format!("ld.shared.u16 %h1, [s]; st.global.u16 [%o], %h1; {last}");
+        let mut bench = Bench::new(&module(SHARED, &body), checked(Schedule::Lockstep));
+        let out = Arg::Pointer(bench.room::<u32>(32));
+        let report = bench.launch("k", Shape::linear(1, 32), &[out]).remove(0);
+        let kinds: Vec<Kind> = found(&report).into_iter().map(|f| f.0).collect();
+        assert_eq!(kinds, expected, "{body} {}", describe(&report));
+    }
+}
+
+#[test]
 fn a_finding_names_the_access_and_what_it_decides() {
     let ptx = module(
         SHARED,

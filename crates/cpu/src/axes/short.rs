@@ -84,7 +84,7 @@ pub(super) unsafe fn rows_of<T>(
 }
 
 /// Rows of elements, each with one of every output.
-pub(super) struct Few<O: Operands> {
+pub(super) struct Short<O: Operands> {
     /// The first elements of the rows, of both arrays if there are two.
     rows: [[*const O::Item; MOST]; 2],
     pub(super) len: usize,
@@ -92,12 +92,12 @@ pub(super) struct Few<O: Operands> {
     columns: usize,
 }
 
-impl<O: Operands> Few<O> {
+impl<O: Operands> Short<O> {
     /// The first `columns` columns of tables; `None` of too many rows.
     ///
     /// # Safety
     /// All elements of the tables may be read as long as this is used, and are of this type.
-    pub(super) unsafe fn new(tables: [&[Table<'_, ()>]; 2], columns: usize) -> Option<Few<O>> {
+    pub(super) unsafe fn new(tables: [&[Table<'_, ()>]; 2], columns: usize) -> Option<Short<O>> {
         // SAFETY: passed on from the caller.
         let (first, len) = unsafe { rows_of(tables[0], columns)? };
         let mut rows = [first; 2];
@@ -107,7 +107,7 @@ impl<O: Operands> Few<O> {
             assert!(others == len);
             rows[1] = second;
         }
-        Some(Few { rows, len, columns })
+        Some(Short { rows, len, columns })
     }
 
     /// [`each`](Self::each) of these terms. What a type has no use for is not compiled.
@@ -395,7 +395,7 @@ pub(super) fn is_within(least: u32, most: u32, room: i32) -> bool {
 
 /// Writes the sums of single elements, or of their magnitudes; false if there are no such.
 pub(super) struct Single<'a, O: Operands, const MAGNITUDES: bool> {
-    pub(super) rows: Few<O>,
+    pub(super) rows: Short<O>,
     pub(super) to: &'a mut [O::Item],
 }
 
@@ -412,7 +412,7 @@ impl<O: Operands, const MAGNITUDES: bool> Kernel for Single<'_, O, MAGNITUDES> {
         let [infinity, nan] = [O::Item::INFINITY_BITS, O::Item::NAN_BITS];
         with_word!(O::Item::DTYPE.size(), W => {
             let to = bytemuck::cast_slice_mut::<_, W>(to);
-            // SAFETY: the row has as many elements, which may be read: see `Few::new`. The words
+            // SAFETY: the row has as many elements, which may be read: see `Short::new`. The words
             // are as wide.
             unsafe { single::<W, MAGNITUDES>(row.cast(), to, [W::of(infinity), W::of(nan)]) }
         });
@@ -448,17 +448,17 @@ pub(super) trait Out {
 }
 
 /// Hands sums of `TERM` to `out`, and returns whether they are all right.
-pub(super) struct FewSums<'a, O: Operands, X, const TERM: u8> {
-    pub(super) rows: &'a Few<O>,
+pub(super) struct ShortSums<'a, O: Operands, X, const TERM: u8> {
+    pub(super) rows: &'a Short<O>,
     pub(super) out: X,
 }
 
-impl<O: Operands, X: Out, const TERM: u8> Kernel for FewSums<'_, O, X, TERM> {
+impl<O: Operands, X: Out, const TERM: u8> Kernel for ShortSums<'_, O, X, TERM> {
     type Out = bool;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> bool {
-        let FewSums { rows, mut out } = self;
+        let ShortSums { rows, mut out } = self;
         // SAFETY: passed on from the caller.
         unsafe { rows.of_terms::<S, TERM>(&mut out) }
     }
