@@ -319,12 +319,14 @@ impl Machine<'_> {
 
     /// Reports undefined values that are in global memory now that the kernel has ended.
     pub(crate) fn report_outputs(&mut self) {
-        for (address, origin) in self.origins.outputs() {
-            let still = self.global.view(address).is_some_and(|view| {
-                let offset = (address - view.base) as usize;
-                offset < view.bytes.len() && view.bytes.first_unwritten(offset, 1).is_some()
-            });
-            if still {
+        for (word, bytes, origin) in self.origins.outputs() {
+            let is_unwritten = |address: u64| {
+                let view = self.global.view(address)?;
+                view.bytes.first_unwritten((address - view.base) as usize, 1)
+            };
+            let mut given = (0..4).filter(|place| bytes >> place & 1 == 1);
+            // Once a word, as a load of it is reported once.
+            if given.any(|place| is_unwritten(word + place).is_some()) {
                 self.decide(origin, "is in global memory when the kernel ends", None);
             }
         }

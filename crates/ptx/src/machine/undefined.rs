@@ -587,15 +587,15 @@ impl Origins {
         self.words.get(&word).map(|&(origin, _)| origin)
     }
 
-    /// Bytes of global memory that were given undefined values, by address, with their origins.
-    pub(crate) fn outputs(&self) -> Vec<(u64, Origin)> {
-        let mut found = Vec::new();
-        for (word, &(origin, bytes)) in &self.words {
-            if let Word::Global(at) = word {
-                let places = (0..4).filter(|place| bytes >> place & 1 == 1);
-                found.extend(places.map(|place| (at * 4 + place, origin)));
-            }
-        }
+    /// Words of global memory that were given undefined values, by address: which of their
+    /// four bytes were, a bit each, and the origin of the values.
+    pub(crate) fn outputs(&self) -> Vec<(u64, u32, Origin)> {
+        let mut found: Vec<_> = (self.words.iter())
+            .filter_map(|(word, &(origin, bytes))| match word {
+                Word::Global(at) => Some((at * 4, u32::from(bytes), origin)),
+                _ => None,
+            })
+            .collect();
         found.sort_unstable();
         found
     }
