@@ -67,18 +67,29 @@ fn ask() -> u8 {
     help
 }
 
+/// Whether [`ahead`] does something. A loop that asks before it begins keeps its registers.
+#[inline(always)]
+pub fn is_wanted() -> bool {
+    let help = match HELP.load(Ordering::Relaxed) {
+        UNKNOWN => ask(),
+        known => known,
+    };
+    help == WANTED
+}
+
 /// Asks for the memory that follows `row`, which is being read now, at some
 /// distance. A hint: it reads nothing and cannot fault, wherever the memory
 /// after the row ends.
 #[inline(always)]
 pub fn ahead<T>(row: &[T]) {
-    let help = match HELP.load(Ordering::Relaxed) {
-        UNKNOWN => ask(),
-        known => known,
-    };
-    if help == UNWANTED {
-        return;
+    if is_wanted() {
+        ahead_always(row);
     }
+}
+
+/// The same on every machine.
+#[inline(always)]
+pub fn ahead_always<T>(row: &[T]) {
     let start: *const u8 = row.as_ptr().cast();
     let mut line = 0;
     while line < size_of_val(row) {

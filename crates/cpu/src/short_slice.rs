@@ -3,6 +3,7 @@
 
 use crate::axes::{direct, position};
 use crate::exact::short;
+use crate::exact::side_by_side::rounded_to_f32;
 use crate::reduce::{Job, Outputs};
 use crate::walks::{self, Walk};
 use crate::worker::Worker;
@@ -85,19 +86,25 @@ impl Job<'_> {
 
     /// The sum of floats without a state, if it can be had so.
     fn short_sum(&self, dtype: DType, items: &[u8], rules: &Rules) -> Option<Numbers> {
-        if rules.out.is_some() || rules.nan != NanPolicy::Propagate {
+        if rules.nan != NanPolicy::Propagate {
             return None;
         }
-        let bits = match dtype {
-            DType::F64 => {
+        let out = rules.out.unwrap_or(dtype);
+        let bits = match (dtype, out) {
+            (DType::F64, DType::F64) => {
                 short::sum_f64(bytemuck::try_cast_slice(items).ok()?, self.isa)?.to_bits()
             }
-            DType::F32 => {
-                short::sum_f32(bytemuck::try_cast_slice(items).ok()?, self.isa)?.to_bits().into()
+            (DType::F32, DType::F32 | DType::F64) => {
+                let [high, low] = short::sum_f32(bytemuck::try_cast_slice(items).ok()?, self.isa)?;
+                if out == DType::F64 {
+                    (high + low).to_bits()
+                } else {
+                    rounded_to_f32(high, low).to_bits().into()
+                }
             }
             _ => return None,
         };
-        Some(one_number(dtype, bits))
+        Some(one_number(out, bits))
     }
 
     /// The product of floats, likewise.

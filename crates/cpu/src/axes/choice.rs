@@ -11,8 +11,9 @@ use super::fold::{Fold, RaggedFold, Use};
 use super::integers::{LongTotals, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::measures::{
-    Absolute, Both, FineAbsolute, FinePlain, FramedSquares, Measure, Plain, Products as Pairs,
-    RoughBoth, RoughPlain, RoughProducts, RoughShifted, RoughSquares, Shifted, Squares,
+    Absolute, Both, FineAbsolute, FineBoth, FinePlain, FramedSquares, Measure, Plain,
+    Products as Pairs, RoughBoth, RoughPlain, RoughProducts, RoughShifted, RoughSquares, Shifted,
+    Squares,
 };
 use super::products::Products;
 use super::ranged::Ranged;
@@ -97,6 +98,8 @@ pub(crate) struct Choice<'a, U> {
     pub(crate) of: U,
     pub(crate) dtype: DType,
     pub(crate) op: Op,
+    /// Whether the elements are shorter floats, brought to f64.
+    pub(crate) widened: bool,
     pub(crate) rules: &'a Rules,
     pub(crate) isa: Isa,
     /// Elements of the longest output, and of most of them.
@@ -250,6 +253,14 @@ impl<U: Use> Choice<'_, U> {
             Op::Norm2 => self.squares(Asked::Root),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
+                if self.widened {
+                    let fine = self.measured::<Alone<f64>, _, 9>(asked, FineBoth)?;
+                    if self.usual <= OFTEN_IN_THE_MIDDLE {
+                        return Some(Chosen::new(self.of, fine));
+                    }
+                    let both = self.measured::<Alone<f64>, _, 7>(asked, Both)?;
+                    return Some(Chosen::new(self.of, both).then(self.of, fine));
+                }
                 let shifted = self.measured::<Alone<f64>, _, 10>(asked, Shifted)?;
                 let chosen = Chosen::new(self.of, self.measured::<Alone<f64>, _, 7>(asked, Both)?);
                 let others = SCALES.map(|exponent| shifted.scaled(exponent));
@@ -281,7 +292,7 @@ impl<U: Use> Choice<'_, U> {
     }
 
     fn log_sums<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
-        let fold = self.measured::<Alone<T>, _, 4>(Asked::LogSum, Exponentials)?;
+        let fold = self.measured::<Alone<T>, _, 5>(Asked::LogSum, Exponentials)?;
         Some(Chosen::new(self.of, fold))
     }
 

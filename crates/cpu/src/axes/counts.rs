@@ -4,6 +4,7 @@ use super::finish::{Asked, Request};
 use super::lanes::{Lanes, ShortAsked, Words};
 use super::round::Interval;
 use super::words::Word;
+use crate::simd::Simd;
 
 /// How many elements are not zero, as NaNs are not, or how many are NaN. Of truth values the
 /// former is their sum, and that of their squares.
@@ -83,7 +84,7 @@ impl<W: Word> Lanes for Found<W> {
     }
 
     #[inline(always)]
-    fn row(self, items: &[W], _: usize) -> Option<(u8, (), ())> {
+    unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(u8, (), ())> {
         let mut found = 0;
         for items in items.chunks(AT_ONCE) {
             for &x in items {

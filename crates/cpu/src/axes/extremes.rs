@@ -54,7 +54,7 @@ impl<W: Word> Lanes for Least<W> {
     }
 
     #[inline(always)]
-    fn row(self, items: &[W], _: usize) -> Option<(W, (), ())> {
+    unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(W, (), ())> {
         let mut least = W::GREATEST;
         for items in items.chunks(SEARCHED) {
             least = least.min(best(Whole(self.flip), items));
@@ -151,7 +151,7 @@ impl<W: Word> Lanes for Ends<W> {
     }
 
     #[inline(always)]
-    fn row(self, items: &[W], _: usize) -> Option<(W, W, ())> {
+    unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(W, W, ())> {
         let mut ends = (W::GREATEST, W::LEAST);
         for items in items.chunks(SEARCHED) {
             prefetch::ahead(items);
@@ -301,18 +301,14 @@ pub(super) trait Order: Copy + Send + Sync + 'static {
         let _ = key;
         false
     }
-    /// An element that is better than all that differ from it, where that is quickly known.
+    /// The most elements of which the best is sought at a time.
+    const SEARCHED: usize = SEARCHED;
+    /// The place of the first of the best elements, where there is a quicker way than by keys.
+    ///
+    /// # Safety
+    /// See [`Simd`].
     #[inline(always)]
-    fn quick(self, items: &[Self::Word]) -> Option<Self::Word> {
-        let _ = items;
-        None
-    }
-    /// Whether [`first`](Self::first) is faster, and knows all that [`quick`](Self::quick) does.
-    const FIRST: bool = false;
-    /// The same with its place, of at most [`first::MOST`] elements and at least
-    /// [`first::LEAST`].
-    #[inline(always)]
-    fn first(self, items: &[Self::Word]) -> Option<(Self::Word, usize)> {
+    unsafe fn first<S: Simd>(self, items: &[Self::Word]) -> Option<usize> {
         let _ = items;
         None
     }
@@ -368,14 +364,12 @@ impl<W: Word> Order for Real<W> {
     fn is_none(self, key: W) -> bool {
         self.nan == W::GREATEST && key == W::GREATEST
     }
+    const SEARCHED: usize = if size_of::<W>() < 4 { SEARCHED } else { first::MOST };
     #[inline(always)]
-    fn quick(self, items: &[W]) -> Option<W> {
-        W::end_of_floats(items, self.flip != W::of(0))
-    }
-    const FIRST: bool = size_of::<W>() == size_of::<f64>();
-    #[inline(always)]
-    fn first(self, items: &[W]) -> Option<(W, usize)> {
-        W::first_end_of_floats(items, self.flip != W::of(0))
+    unsafe fn first<S: Simd>(self, items: &[W]) -> Option<usize> {
+        let omits = self.nan == W::GREATEST;
+        // SAFETY: passed on from the caller.
+        unsafe { W::first_of_floats::<S>(items, self.flip != W::of(0), omits) }
     }
 }
 
@@ -385,8 +379,9 @@ pub(super) struct First<O> {
     pub(super) order: O,
 }
 
-/// Elements of which the best is sought at a time.
-const SEARCHED: usize = first::MOST;
+/// Elements of which the best is sought at a time: few enough to stay in the first cache, where
+/// its place is sought.
+const SEARCHED: usize = 1024;
 /// Elements that are compared before it is asked whether one is equal; words count them.
 const COMPARED: usize = 64;
 /// Rows of fewer elements keep positions as they go.
@@ -433,7 +428,8 @@ impl<O: Order> Kernel for Position<'_, O> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> u32 {
         let lanes = First { order: self.order };
-        if let Some((_, place, ())) = lanes.row(self.items, 0) {
+        // SAFETY: passed on from the caller.
+        if let Some((_, place, ())) = unsafe { lanes.row::<S>(self.items, 0) } {
             return place;
         }
         let (mut key, mut place, _) = First::<O>::START;
@@ -503,32 +499,26 @@ impl<O: Order> Lanes for First<O> {
     }
 
     #[inline(always)]
-    fn row(self, items: &[O::Word], at: usize) -> Option<(O::Word, u32, ())> {
+    unsafe fn row<S: Simd>(self, items: &[O::Word], at: usize) -> Option<(O::Word, u32, ())> {
         if items.len() < LONG_ROW {
             return None;
         }
         let mut found: Option<(O::Word, u32, ())> = None;
-        let mut start = at;
-        for items in items.chunks(SEARCHED) {
-            let at_once = O::FIRST && items.len() >= first::LEAST;
-            if at_once && let Some((best, place)) = self.order.first(items) {
-                let key = self.order.key(best);
-                if found.is_none_or(|(best, ..)| key < best) {
-                    found = Some((key, (start + place) as u32, ()));
-                }
-                start += items.len();
-                continue;
-            }
-            let quick = if at_once { None } else { self.order.quick(items) };
-            let key = match quick {
-                Some(best) => self.order.key(best),
+        let (mut start, mut rest) = (at, items);
+        // A NaN that is among the first elements ends the search.
+        let mut most = SEARCHED;
+        while !rest.is_empty() {
+            let (items, after) = rest.split_at(most.min(rest.len()));
+            (rest, most) = (after, O::SEARCHED);
+            // SAFETY: passed on from the caller.
+            let place_at_once = unsafe { self.order.first::<S>(items) };
+            let key = match place_at_once {
+                Some(place) => self.order.key(items[place]),
                 None => best(self.order, items),
             };
             if found.is_none_or(|(best, ..)| key < best) {
-                let at = match quick {
-                    Some(best) => place(items, |x| x == best),
-                    None => place(items, |x| self.order.key(x) == key),
-                };
+                let is_best = |x| self.order.key(x) == key;
+                let at = place_at_once.unwrap_or_else(|| place(items, is_best));
                 found = Some((key, (start + at) as u32, ()));
             }
             if key == self.order.end() {

@@ -306,6 +306,14 @@ impl Finish<'_> {
             let (number, there) = self.number::<ASKED>(i, ddof);
             self.numbers.set(i, number.only_if(there));
         }
+        if ASKED == MEAN {
+            for i in 0..count {
+                if self.numbers.off[i] == f64::INFINITY {
+                    let (number, there) = self.pair.first.get(i).divided_below(self.lens[i]);
+                    self.numbers.set(i, number.only_if(there));
+                }
+            }
+        }
         if self.exponent != 0 {
             let times = if matches!(ASKED, ROOT | DEVIATION) { 1 } else { 2 };
             for i in 0..count {

@@ -359,7 +359,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
             None if const { M::PRODUCTS } => few_products(isa, asked, &rows, out),
             None => few_sums(isa, asked, &rows, out),
         };
-        found && (nans || !to.iter().any(|x| x.is_nan()))
+        let is_tiny = |x: &O::Item| (x.wide() != 0.0) & (x.wide().abs() < LEAST_LOGARITHM);
+        let tiny = asked == Asked::LogSum && to.iter().fold(false, |any, x| any | is_tiny(x));
+        found && !tiny && (nans || !to.iter().any(|x| x.is_nan()))
     }
 
     fn merge(&mut self, others: &dyn Cells) {
@@ -388,15 +390,20 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
     }
 }
 
+/// A log-sum-exp of one element that is no smaller, or zero, is this element: what terms are rounded
+/// by is less than half of its last place (`core/op/logsumexp.rs`).
+const LEAST_LOGARITHM: f64 = crate::exact::power_of_two(-22);
+
 /// Whether the answer of a single element is its magnitude, or itself; `None` if it is neither.
 fn single_magnitude<O: Operands, M: Measure<P>, const P: usize>(asked: Asked) -> Option<bool> {
     match asked {
         _ if O::PAIRED => None,
-        Asked::Sum | Asked::Mean => Some(false),
+        // The logarithm of an exponential, unless it is tiny: see `LEAST_LOGARITHM`.
+        Asked::Sum | Asked::Mean | Asked::LogSum => Some(false),
         Asked::Second => (!M::PRODUCTS).then_some(true),
         // The root of a square.
         Asked::Root => Some(true),
-        Asked::Variance { .. } | Asked::LogSum => None,
+        Asked::Variance { .. } => None,
     }
 }
 

@@ -144,20 +144,22 @@ unsafe fn add_fine<S: Simd>([s, e, l, b]: [&mut S::F; FINE], x: S::F, one: S::F)
     }
 }
 
-/// Parts that are a sum with the errors of its errors, and one that tells [special] elements.
+/// Parts that are sums with the errors of their errors, and one that tells [special] elements.
 ///
 /// [special]: Measure::special
 #[inline(always)]
 unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
     // SAFETY: passed on from the caller.
     unsafe {
-        let [mut s, mut e, mut l, mut b] = [acc[0], acc[1], acc[2], acc[3]];
-        add_fine::<S>([&mut s, &mut e, &mut l, &mut b], others[0], one);
-        let [errors, rest] = two_sums::<S>(e, others[1], one);
-        l = S::add(S::add(l, rest), others[2]);
-        b = S::add(S::add(b, S::abs(rest)), others[3]);
-        (acc[0], acc[1], acc[2], acc[3]) = (s, errors, l, b);
-        acc[4] = S::add(acc[4], others[4]);
+        for p in (0..P - 1).step_by(FINE) {
+            let [mut s, mut e, mut l, mut b] = [acc[p], acc[p + 1], acc[p + 2], acc[p + 3]];
+            add_fine::<S>([&mut s, &mut e, &mut l, &mut b], others[p], one);
+            let [errors, rest] = two_sums::<S>(e, others[p + 1], one);
+            l = S::add(S::add(l, rest), others[p + 2]);
+            b = S::add(S::add(b, S::abs(rest)), others[p + 3]);
+            (acc[p], acc[p + 1], acc[p + 2], acc[p + 3]) = (s, errors, l, b);
+        }
+        acc[P - 1] = S::add(acc[P - 1], others[P - 1]);
     }
 }
 
@@ -165,21 +167,23 @@ unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F;
 #[inline(always)]
 fn merged_fine<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
     let mut merged = parts;
-    let [s, error] = two_sum(parts[0], others[0]);
-    let [e, rest] = two_sum(parts[1], error);
-    let [e, more] = two_sum(e, others[1]);
-    merged[0] = s;
-    merged[1] = e;
-    merged[2] = parts[2] + rest + more + others[2];
-    merged[3] = parts[3] + rest.abs() + more.abs() + others[3];
-    merged[4] = parts[4] + others[4];
+    for p in (0..P - 1).step_by(FINE) {
+        let [s, error] = two_sum(parts[p], others[p]);
+        let [e, rest] = two_sum(parts[p + 1], error);
+        let [e, more] = two_sum(e, others[p + 1]);
+        merged[p] = s;
+        merged[p + 1] = e;
+        merged[p + 2] = parts[p + 2] + rest + more + others[p + 2];
+        merged[p + 3] = parts[p + 3] + rest.abs() + more.abs() + others[p + 3];
+    }
+    merged[P - 1] = parts[P - 1] + others[P - 1];
     merged
 }
 
 /// The interval of a sum with the errors of its errors, of which there are as many as
 /// [`interval`] says of errors.
 #[inline(always)]
-fn fine([s, e, l, b, _]: [f64; FINE + 1], len: f64) -> Interval {
+fn fine([s, e, l, b]: [f64; FINE], len: f64) -> Interval {
     let rest = Interval::of_sum(s, e + l, (len + 8.0) * 32.0, b);
     let off = if b == 0.0 { 0.0 } else { rest.off + (e.abs() + l.abs()) * f64::EPSILON };
     Interval { off, ..rest }
@@ -324,7 +328,8 @@ measure! {
             add_fine::<S>([s, e, l, b], x, one);
             add_special::<S>(special, x);
         },
-        |p, len| fine(p, len), fine(p, len), special 4;
+        |p, len| fine([p[0], p[1], p[2], p[3]], len), fine([p[0], p[1], p[2], p[3]], len),
+        special 4;
     /// Their absolute values likewise.
     FineAbsolute: 5, false, join_fine, merged_fine,
         |S, [s, e, l, b, special], [x, _], one| {
@@ -332,7 +337,8 @@ measure! {
             add_fine::<S>([s, e, l, b], x, one);
             add_special::<S>(special, x);
         },
-        |p, len| fine(p, len), fine(p, len), special 4;
+        |p, len| fine([p[0], p[1], p[2], p[3]], len), fine([p[0], p[1], p[2], p[3]], len),
+        special 4;
     /// The products; `SPLIT` if these have more than 53 bits.
     Products<const SPLIT>: 3, true, join_sums, merged_sums,
         |S, [s, e, a], pair, one| add_product::<S, SPLIT>([s, e, a], pair, one),
@@ -347,6 +353,16 @@ measure! {
         },
         |p, len| interval([p[0], p[1], p[2]], len),
         interval([p[3], p[4], p[5]], len).only_if((p[3] != 0.0) | (p[6] == 0.0));
+    /// The elements and their squares, which f64 holds of shorter floats, with the errors of their
+    /// errors: variances in f64 of a few of them often lie in the middle.
+    FineBoth: 9, true, join_fine, merged_fine,
+        |S, [s, e, l, b, t, f, m, c, special], [x, y], one| {
+            add_fine::<S>([s, e, l, b], x, one);
+            add_fine::<S>([t, f, m, c], S::mul(x, y), one);
+            add_special::<S>(special, x);
+        },
+        |p, len| fine([p[0], p[1], p[2], p[3]], len), fine([p[4], p[5], p[6], p[7]], len),
+        special 8;
     /// What elements are more than the origin, in the [`Frame`], and the squares of that.
     Shifted: 10, true, join_shifted, merged_shifted,
         |S, acc, [x, _], one| add_shifted::<S>(acc, x, one),

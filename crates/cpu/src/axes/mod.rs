@@ -133,7 +133,9 @@ impl Question<'_> {
         let taken = if widens { DType::F64 } else { dtype };
         let most = len + usize::from(self.initial.is_some());
         let chosen = |rules: &Rules| {
-            let choice = Choice { of: OfTables, dtype: taken, op, rules, isa, most, usual: len };
+            let widened = widens;
+            let choice =
+                Choice { of: OfTables, dtype: taken, widened, op, rules, isa, most, usual: len };
             let mut chosen = choice.chosen()?;
             if widens {
                 let wide = |fold| OfTables.widened(isa, [dtype, taken], fold);

@@ -107,14 +107,44 @@ impl Interval {
         if found.high.abs() > LEAST {
             return (found, found.high.is_finite());
         }
-        // Ends that are normal keep their digits. Subnormal ones are rounded twice: they are taken
-        // apart by what the first rounding may be off by.
-        let [least, most] = [high + (low - off), high + (low + off)];
-        let is_normal = times(least.abs().min(most.abs())) >= f64::MIN_POSITIVE;
-        let apart = if is_normal { 0.0 } else { f64::EPSILON };
-        let [least, most] = [least - least.abs() * apart, most + most.abs() * apart].map(times);
+        let ends = [high + (low - off), high + (low + off)].map(times);
+        let [least, most] = ends;
+        if exponent < 0 && least.abs().min(most.abs()) < f64::MIN_POSITIVE {
+            return self.times_power_to_subnormal(exponent);
+        }
+        // Ends that are normal keep their digits.
         let found = Interval { high: least, low: 0.0, off: 0.0 };
         (found, (least.to_bits() == most.to_bits()) & least.is_finite())
+    }
+
+    /// The number times `2^exponent`, of -1800 to -600, rounded to a multiple of 2^-1074 that is
+    /// below 2^-1022, and whether that could be had.
+    ///
+    /// Beside 2^52 units a magnitude is rounded to whole units, to the even one in the middle; what
+    /// is lost of it tells to which side the number rounds.
+    #[inline(never)]
+    fn times_power_to_subnormal(self, exponent: i32) -> (Interval, bool) {
+        let Interval { high, low, off } = self.normal();
+        if !(-1800..=-600).contains(&exponent) {
+            return (Interval::UNKNOWN, false);
+        }
+        let unit = power_of_two(-1074 - exponent);
+        let beside = 4_503_599_627_370_496.0 * unit;
+        let [sum, rest] = two_sum(beside, high.abs());
+        let lost = rest + if high < 0.0 { -low } else { low };
+        let is_below = high.abs() < beside;
+        let exact = (low == 0.0) & (off == 0.0);
+        let slack = off + (rest.abs() + low.abs()) * UNIT;
+        let [near, beyond] = [lost.abs() < unit / 2.0 - slack, lost.abs() > unit / 2.0 + slack];
+        let step = if beyond && !exact { unit.copysign(lost) } else { 0.0 };
+        let rounded = ((sum - beside) + step).copysign(high);
+        let half = exponent / 2;
+        // With a negative zero, beside which a zero keeps its sign.
+        let high = rounded * power_of_two(half) * power_of_two(exponent - half);
+        // A zero has the sign of the number.
+        let one_sign = exact | (self.high.abs() > self.low.abs() + off);
+        let sure = (exact | near | beyond) & is_below & one_sign;
+        (Interval { high, low: -0.0, off: 0.0 }, sure)
     }
 
     /// An integer, of which two f64 hold any.
@@ -173,6 +203,21 @@ impl Interval {
         // With a negative zero, beside which a quotient that is one keeps its sign, or is in doubt.
         let found = found.or(Interval { high: found.high, low: -0.0, off: 0.0 }, tiny);
         (found, (sure | tiny) & (0.0 < n) & (n < 9_007_199_254_740_992.0))
+    }
+
+    /// The same of a number whose quotient is so small that f64 may not hold its remainder: it is
+    /// brought to where they do, and back.
+    #[inline(never)]
+    pub(super) fn divided_below(self, n: f64) -> (Interval, bool) {
+        const UP: i32 = 600;
+        let up = power_of_two(UP);
+        let is_small = self.high.abs() < 2e-100 && 0.0 < n && n < 9_007_199_254_740_992.0;
+        // Exact, of `off` as well.
+        let [high, low, off] = [self.high, self.low, self.off].map(|x| x * up);
+        let number = Interval { high, low, off };
+        let (found, sure) = number.normal().quotient(n);
+        let (found, whole) = found.times_power(-UP);
+        (found, is_small && sure && whole)
     }
 
     /// A normal number divided by `n`. The remainder of the rounded quotient is
@@ -235,8 +280,12 @@ impl Interval {
         let lost = if (sum.high == 0.0) | (subtrahend > 1e-200) { 0.0 } else { 1e-300 };
         let [high, a] = two_sum(minuend, -subtrahend);
         let [b, c] = two_sum(minuend_rest, -subtrahend_rest);
-        let low = a + b + c + below - cross;
-        let exact = (c == 0.0) & (below == 0.0) & (cross == 0.0) & ((a == 0.0) | (b == 0.0));
+        // Exact where two f64 hold the numerator, which often lies in the middle then.
+        let [low, d] = two_sum(a, b);
+        let [low, e] = two_sum(low, below);
+        let lost_below = n.mul_add(squares.low, -below);
+        let low = low + (c + d + e - cross);
+        let exact = (c == 0.0) & (d == 0.0) & (e == 0.0) & (cross == 0.0) & (lost_below == 0.0);
         let magnitudes = a.abs() + b.abs() + c.abs() + below.abs() + cross.abs();
         let rounded = if exact { 0.0 } else { magnitudes * (8.0 * UNIT) + sum.low * sum.low };
         let off = n * squares.off + 2.5 * (sum.high.abs() + sum.off) * sum.off + rounded + lost;
@@ -467,5 +516,77 @@ impl Narrow for bf16 {
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> bf16 {
         bf16::from_f32(to_odd_f32(high, low))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The quotient of integers, rounded to the nearest, to the even one in the middle.
+    fn nearest(m: i64, n: i64) -> i64 {
+        let (quotient, rest) = (m.unsigned_abs() / n as u64, m.unsigned_abs() % n as u64);
+        let more = 2 * rest > n as u64 || 2 * rest == n as u64 && quotient % 2 == 1;
+        (quotient + u64::from(more)).cast_signed() * m.signum()
+    }
+
+    #[test]
+    fn means_that_are_subnormal_are_rounded_once() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let unit = f64::from_bits(1);
+        let mut known = 0;
+        for round in 0..20_000 {
+            let n = [2, 3, 4, 6, 8, 10, 50, 1000, 1 << 20][round % 9];
+            let bits = random.u32(1..60);
+            let mut m = random.i64(-(1 << bits)..1 << bits);
+            if round % 4 == 0 {
+                // In the middle between two.
+                m = (m / n * 2 + 1) * n / 2;
+            }
+            let high = m as f64;
+            let low = (m as i128 - high as i128) as f64;
+            // And some that are not exact.
+            let off = if round % 3 == 0 { random.i64(0..200) } else { 0 };
+            let sum = Interval { high: high * unit, low: low * unit, off: off as f64 * unit };
+            let (found, sure) = sum.divided_below(n as f64);
+            let (found, whole) = found.nearest::<f64>();
+            let want = nearest(m, n);
+            if want.abs() >= 1 << 53 {
+                continue;
+            }
+            if sure && whole {
+                assert_eq!(found.to_bits(), (want as f64 * unit).copysign(high).to_bits());
+                assert!(off == 0 || (m - off).signum() == (m + off).signum(), "{m} {off}");
+                assert_eq!([nearest(m - off, n), nearest(m + off, n)], [want; 2], "{m} {off} {n}");
+                known += 1;
+            } else {
+                // A negative zero is in doubt.
+                assert!(off > 0 || want.abs() >= 1 << 50 || want == 0, "{m} / {n}");
+            }
+        }
+        assert!(known > 12_000, "{known}");
+    }
+
+    #[test]
+    fn variances_of_few_short_floats_are_exact() {
+        let mut random = fastrand::Rng::with_seed(2);
+        for round in 0..5000 {
+            let n = [2u64, 4, 8, 16][round % 4];
+            // Multiples of 2^-20: their squares and sums are exact.
+            let items: Vec<i64> = (0..n).map(|_| random.i64(0..1 << 24)).collect();
+            let sum: i64 = items.iter().sum();
+            let squares: i128 = items.iter().map(|&x| i128::from(x * x)).sum();
+            let interval = |x: i128| {
+                let high = x as f64;
+                Interval { high, low: (x - high as i128) as f64, off: 0.0 }
+            };
+            let sums = [interval(sum.into()), interval(squares)];
+            let (found, sure) = Interval::variance(sums[0], sums[1], n as f64, 0);
+            let (found, whole) = found.nearest::<f64>();
+            assert!(sure && whole, "{items:?}");
+            // An integer over a power of two.
+            let numerator = i128::from(n) * squares - i128::from(sum) * i128::from(sum);
+            assert_eq!(found, numerator as f64 / (n * n) as f64, "{items:?}");
+        }
     }
 }

@@ -135,8 +135,8 @@ pub(super) struct Space {
     /// The same, with the outputs in C order.
     left: Vec<(usize, usize)>,
     /// What prepares elements, if they are, and how many of each output then count.
-    prepare: Option<Prepare>,
-    counts: Vec<u64>,
+    pub(super) prepare: Option<Prepare>,
+    pub(super) counts: Vec<u64>,
     /// Copies of the initial value, if there is one, for the outputs of a strip.
     pub(super) initial: Vec<u64>,
 }
@@ -165,10 +165,8 @@ enum From<'a, 't> {
     Own,
     /// Those of another operation, of which they are a part.
     Other(&'a mut dyn Cells, Part),
-    /// The tables of a strip.
+    /// The tables of a strip, of which nothing is taken in yet.
     Tables(&'a StripTables<'t>),
-    /// Nowhere: nothing is taken in yet.
-    Nothing,
 }
 
 /// Blocks that begin with the stage that had to answer one, before the first is tried again.
@@ -453,8 +451,7 @@ impl Run<'_> {
                         continue;
                     }
                     let known = teams[place].turn.take().and_then(|turn| turn.known);
-                    let tables = tables.as_ref().filter(|_| how.is_none());
-                    let (team, from) = match (known, tables) {
+                    let (team, from) = match (known, &tables) {
                         (Some((other, part)), _) => {
                             let Ok([team, other]) = teams.get_disjoint_mut([place, other]) else {
                                 continue;
@@ -462,8 +459,6 @@ impl Run<'_> {
                             (team, From::Other(other.first(), part))
                         }
                         (None, Some(tables)) => (&mut teams[place], From::Tables(tables)),
-                        // Elements in tables are as they are.
-                        (None, None) if in_tables => (&mut teams[place], From::Nothing),
                         (None, None) => (&mut teams[place], From::Own),
                     };
                     let (outputs, out) = (outputs.clone(), out(place));
@@ -752,15 +747,18 @@ impl Run<'_> {
         let mut left = core::mem::take(&mut space.left);
         left.clear();
         space.missing.clear();
-        let (mut stages, start) = (team.start..team.cells.len(), team.start);
+        let (stages, start) = (team.start..team.cells.len(), team.start);
+        let others = if matches!(from, From::Other(..)) { stages } else { start + 1..stages.end };
         let mut how = team.preparation();
+        // Later stages answer a strip from its tables, too.
+        let tables = if let From::Tables(tables) = from { Some(tables) } else { None };
         match from {
             From::Other(cells, part) => {
                 // Which the leader's first accumulators have taken in.
                 how = team.asked.stages[0].preparation;
                 if cells.ask(part) {
                     // SAFETY: outputs of the block, which the caller vouches for; here and below.
-                    unsafe { self.write_block(cells, None, outputs.clone(), how, space, out) };
+                    unsafe { self.write_block(cells, outputs.clone(), how, space, out) };
                 } else {
                     space.missing.extend(0..outputs.len());
                 }
@@ -769,18 +767,13 @@ impl Run<'_> {
             From::Own => {
                 let cells = team.first();
                 // SAFETY: as above.
-                unsafe { self.write_block(cells, None, outputs.clone(), how, space, out) };
-                stages.next();
+                unsafe { self.write_block(cells, outputs.clone(), how, space, out) };
             }
             From::Tables(tables) => {
-                let (cells, tables) = (team.first(), Some(tables));
+                let cells = team.first();
                 // SAFETY: as above.
-                unsafe { self.write_block(cells, tables, outputs.clone(), how, space, out) };
-                stages.next();
-            }
-            From::Nothing => {
-                how = None;
-                space.missing.extend(0..outputs.len());
+                let to = unsafe { answers.run(begin - first, outputs.len()) };
+                tables.answer(cells, how, to, space);
             }
         }
         if of_some && how.is_some() {
@@ -795,7 +788,7 @@ impl Run<'_> {
         // What is counted below is not what other operations were told.
         let counts = (!left.is_empty()).then(|| space.counts.clone());
         // The others follow, and then those before.
-        for stage in stages.chain(0..start) {
+        for stage in others.chain(0..start) {
             if left.is_empty() {
                 break;
             }
@@ -806,13 +799,19 @@ impl Run<'_> {
             let mut words = vec![0u64; (count * size).div_ceil(8)];
             let words: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
             let mut whole;
-            let cells: &mut dyn Cells = if count <= team.outputs {
+            let in_parts = together && tables.is_some();
+            let cells: &mut dyn Cells = if in_parts || count <= team.outputs {
                 team.cells(stage)
             } else {
                 whole = team.asked.stages[stage].fold.cells(count);
                 &mut *whole
             };
             let mut answer = |outputs: Range<usize>, words: &mut [u8], space: &mut Space| {
+                if let Some(tables) = tables.filter(|_| together) {
+                    space.missing.clear();
+                    tables.answer(cells, how, words, space);
+                    return;
+                }
                 self.take_all(&mut [&mut *cells], outputs, how, space);
                 space.missing.clear();
                 let lengths = self.lengths(how, &space.counts);
@@ -853,15 +852,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes the answers of a block that accumulators have, or of a strip; the places of those
-    /// that there are not go to [`Space::missing`].
+    /// Writes the answers of a block that accumulators have; the places of those that there are
+    /// not go to [`Space::missing`].
     ///
     /// # Safety
     /// No other thread writes these answers.
     unsafe fn write_block(
         &self,
         cells: &mut dyn Cells,
-        tables: Option<&StripTables<'_>>,
         outputs: Range<usize>,
         how: Option<Preparation>,
         space: &mut Space,
@@ -869,13 +867,7 @@ impl Run<'_> {
     ) {
         // SAFETY: passed on from the caller.
         let to = unsafe { out.answers.run(outputs.start - out.start, outputs.len()) };
-        match tables {
-            Some(tables) => tables.answer(cells, to, &mut space.missing),
-            None => {
-                let lengths = self.lengths(how, &space.counts);
-                cells.answer(0, lengths, to, &mut space.missing);
-            }
-        }
+        cells.answer(0, self.lengths(how, &space.counts), to, &mut space.missing);
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
+use super::prepare::{Preparation, Prepare};
 use super::run::{Run, Space, move_by};
 use super::short;
 use super::walk::{BUFFER, Form, SHORT_ROW, Segment};
@@ -222,10 +223,20 @@ pub(super) struct StripTables<'a> {
 }
 
 impl<'a> StripTables<'a> {
-    /// Writes the answers of the strip; the places of those that there are not go to `missing`.
-    pub(super) fn answer(&self, cells: &mut dyn Cells, to: &mut [u8], missing: &mut Vec<usize>) {
+    /// Writes the answers of the strip, of elements that are prepared or as they are; the places
+    /// of those that there are not go to [`Space::missing`].
+    pub(super) fn answer(
+        &self,
+        cells: &mut dyn Cells,
+        how: Option<Preparation>,
+        to: &mut [u8],
+        space: &mut Space,
+    ) {
         let count = self.count;
-        if self.quick(cells, 0..count, to) {
+        if how.is_some() {
+            space.counts.clear();
+            space.counts.resize(count, self.extra as u64);
+        } else if self.quick(cells, 0..count, to) {
             return;
         }
         // What is odd is in a part of it.
@@ -233,10 +244,11 @@ impl<'a> StripTables<'a> {
         for start in (0..count).step_by(CELLS) {
             let columns = start..count.min(start + CELLS);
             let to = &mut to[columns.start * width..columns.end * width];
-            if !self.quick(cells, columns.clone(), to) {
-                let before = missing.len();
-                self.slow(cells, columns, to, missing);
-                missing[before..].iter_mut().for_each(|place| *place += start);
+            let again = how.is_none() && columns.len() < count;
+            if !(again && self.quick(cells, columns.clone(), to)) {
+                let before = space.missing.len();
+                self.slow(cells, columns, how, to, space);
+                space.missing[before..].iter_mut().for_each(|place| *place += start);
             }
         }
     }
@@ -275,9 +287,13 @@ impl<'a> StripTables<'a> {
         &self,
         cells: &mut dyn Cells,
         columns: Range<usize>,
+        how: Option<Preparation>,
         to: &mut [u8],
-        missing: &mut Vec<usize>,
+        space: &mut Space,
     ) {
+        let Space { missing, prepare, counts, .. } = space;
+        let mut prepared =
+            how.map(|how| (Prepare::again(prepare, how), &mut counts[columns.clone()]));
         let (inner, [first, second]) = (self.inner, &self.tables);
         cells.clear(columns.len());
         let (first, initial) = first.split_at(first.len() - self.extra);
@@ -294,7 +310,11 @@ impl<'a> StripTables<'a> {
                 [whole] => self.part(whole, at..at + inner, &columns),
                 many => self.part(&many[at / inner], 0..inner, &columns),
             };
-            if second.is_empty() {
+            if let Some((prepare, counts)) = &mut prepared {
+                let place = (Form::Columns, 0, at);
+                // SAFETY: as above; only of one array are elements prepared in strips.
+                unsafe { prepare.take(&mut [&mut *cells], place, part(first), None, counts) };
+            } else if second.is_empty() {
                 // SAFETY: as above.
                 unsafe { cells.columns(0, part(first), at) };
             } else {
@@ -302,7 +322,9 @@ impl<'a> StripTables<'a> {
                 unsafe { cells.column_pairs(0, [part(first), part(second)]) };
             }
         }
-        cells.answer(0, Lengths::Same((self.elements + self.extra) as u64), to, missing);
+        let all = Lengths::Same((self.elements + self.extra) as u64);
+        let lengths = prepared.map_or(all, |(_, counts)| Lengths::Counts(counts));
+        cells.answer(0, lengths, to, missing);
     }
 }
 

@@ -5,8 +5,9 @@
 
 use super::extremes::Asked;
 use super::first;
+use crate::simd::Simd;
 use core::ops::{BitAnd, BitOr, BitXor, Not};
-use warpfold_core::{DType, prefetch};
+use warpfold_core::DType;
 
 /// The bits of an element, as an integer with a sign.
 pub(super) trait Word:
@@ -35,13 +36,16 @@ pub(super) trait Word:
     fn in_order(self) -> Self;
     /// Words of floats in the order of their values: the same for -0 and +0.
     fn by_value(self) -> Self;
-    /// The least float of words that are the bits of floats, or the greatest, by the
-    /// machine's own instructions. `None` if there are NaNs, if it is a zero, which comes
-    /// with two signs, or where there are no such instructions.
-    fn end_of_floats(words: &[Self], greatest: bool) -> Option<Self>;
-    /// The same of a [short](first::MOST) row, with the place of the first element that it is,
-    /// where that is faster than to look for the end and then for its place.
-    fn first_end_of_floats(words: &[Self], greatest: bool) -> Option<(Self, usize)>;
+    /// The place of the first of the least floats of words that are the bits of floats, or of the
+    /// greatest: see [`first::first`]. `None` where there is no such loop, too.
+    ///
+    /// # Safety
+    /// See [`Simd`].
+    unsafe fn first_of_floats<S: Simd>(
+        words: &[Self],
+        greatest: bool,
+        omits: bool,
+    ) -> Option<usize>;
     /// Writes the extremes of rows of floats, `column` elements from the beginning of each,
     /// and returns whether they are right, which they are not of NaNs. `None` where there are
     /// no such instructions. Subnormals are not to be taken for zeros.
@@ -56,78 +60,13 @@ pub(super) trait Word:
     ) -> Option<bool>;
 }
 
-/// [`Word::end_of_floats`].
-macro_rules! end_of_floats {
-    ($words:expr, $greatest:expr, $Float:ident, $Bits:ident, $N:literal) => {{
-        const N: usize = $N;
-        let floats: &[$Float] = bytemuck::cast_slice($words);
-        let start = if $greatest { $Float::NEG_INFINITY } else { $Float::INFINITY };
-        let (mut ends, mut nans) = ([start; N], [0; N]);
-        let mut rows = floats.chunks_exact(N);
-        // New numbers for all lanes: they stay in registers, where a lane that is written
-        // if it is better does not.
-        macro_rules! turn {
-            ($before:tt) => {
-                for row in &mut rows {
-                    prefetch::ahead(row);
-                    let (mut next, mut odd) = ([start; N], [0; N]);
-                    for i in 0..N {
-                        next[i] = if row[i] $before ends[i] { row[i] } else { ends[i] };
-                        odd[i] = nans[i] | if row[i] != row[i] { $Bits::MAX } else { 0 };
-                    }
-                    (ends, nans) = (next, odd);
-                }
-                for (i, &x) in rows.remainder().iter().enumerate() {
-                    ends[i] = if x $before ends[i] { x } else { ends[i] };
-                    nans[i] |= if x != x { $Bits::MAX } else { 0 };
-                }
-                // Halves, as no lane is to wait for all before it.
-                let mut half = N / 2;
-                while half > 0 {
-                    for i in 0..half {
-                        let other = ends[half + i];
-                        ends[i] = if other $before ends[i] { other } else { ends[i] };
-                        nans[i] |= nans[half + i];
-                    }
-                    half /= 2;
-                }
-            };
-        }
-        if $greatest {
-            turn!(>);
-        } else {
-            turn!(<);
-        }
-        let (end, nan) = (ends[0], nans[0] != 0);
-        // A subnormal equals zero where these are flushed.
-        (!nan && end != 0.0).then_some(end.to_bits().cast_signed())
-    }};
-}
-
-/// [`Word::first_end_of_floats`].
-macro_rules! first_end_of_floats {
-    ($words:expr, $greatest:expr, $Float:ident, $Bits:ident, $N:literal, $SHORT:literal) => {{
-        // The greatest is the least of the opposite numbers.
-        let sign: $Bits = 1 << ($Bits::BITS - 1);
-        let flip = if $greatest { sign } else { 0 };
-        let rank = |word: Self| $Float::from_bits(word.cast_unsigned() ^ flip);
-        let found = if $words.len() < $N {
-            first::first::<_, _, $SHORT>($words, $Float::INFINITY, rank)
-        } else {
-            first::first::<_, _, $N>($words, $Float::INFINITY, rank)
-        };
-        // A subnormal equals zero where these are flushed.
-        let (end, place) = found.filter(|&(end, _)| end != 0.0)?;
-        Some(((end.to_bits() ^ flip).cast_signed(), place))
-    }};
-}
-
 /// [`Word::few_ends`].
 macro_rules! few_ends {
     ($rows:expr, $column:expr, $asked:expr, $to:expr, $Float:ident, $Bits:ident) => {{
         let sign = 1 << ($Bits::BITS - 1);
         // Where the end is a zero all other elements are on one side of it, so that the signs
-        // of all tell which zero it is. New numbers for all lanes: see `end_of_floats`.
+        // of all tell which zero it is. New numbers for all lanes: they stay in registers, where a
+        // lane that is written if it is better does not.
         macro_rules! turn {
             ($start:expr, $before:tt, $join:tt, $signs:expr, $mask:expr) => {{
                 let (mut ends, mut signs, mut nans) = ([$start; N], [$signs; N], [0; N]);
@@ -163,7 +102,7 @@ macro_rules! few_ends {
 }
 
 macro_rules! word {
-    ($($word:ident, |$words:ident, $greatest:ident| $end:expr, $first:expr,
+    ($($word:ident, |$words:ident, $greatest:ident, $omits:ident| $first:expr,
        |$rows:ident, $column:ident, $asked:ident, $to:ident| $few:expr;)*) => {$(
         impl Word for $word {
             const LEAST: Self = $word::MIN;
@@ -196,13 +135,11 @@ macro_rules! word {
                 ((self & $word::MAX) ^ sign).wrapping_sub(sign)
             }
             #[inline(always)]
-            fn end_of_floats($words: &[Self], $greatest: bool) -> Option<Self> {
-                $end
-            }
-            #[inline(always)]
-            fn first_end_of_floats($words: &[Self], $greatest: bool) -> Option<(Self, usize)> {
-                // Not all have a use for them.
-                let _ = ($words, $greatest);
+            unsafe fn first_of_floats<S: Simd>(
+                $words: &[Self],
+                $greatest: bool,
+                $omits: bool,
+            ) -> Option<usize> {
                 $first
             }
             #[inline(always)]
@@ -218,13 +155,15 @@ macro_rules! word {
     )*};
 }
 word! {
-    i8, |_words, _greatest| None, None, |_rows, _column, _asked, _to| None;
-    i16, |_words, _greatest| None, None, |_rows, _column, _asked, _to| None;
-    i32, |words, greatest| end_of_floats!(words, greatest, f32, u32, 32),
-        None,
+    i8, |_words, _greatest, _omits| None, |_rows, _column, _asked, _to| None;
+    i16, |_words, _greatest, _omits| None, |_rows, _column, _asked, _to| None;
+    i32,
+        // SAFETY: passed on from the caller.
+        |words, greatest, omits| unsafe { first::first::<S, i32>(words, greatest, omits) },
         |rows, column, asked, to| few_ends!(rows, column, asked, to, f32, u32);
-    i64, |words, greatest| end_of_floats!(words, greatest, f64, u64, 16),
-        first_end_of_floats!(words, greatest, f64, u64, 16, 4),
+    i64,
+        // SAFETY: as above.
+        |words, greatest, omits| unsafe { first::first::<S, i64>(words, greatest, omits) },
         |rows, column, asked, to| few_ends!(rows, column, asked, to, f64, u64);
 }
 

@@ -2,7 +2,6 @@
 //! superaccumulator, no allocation.
 
 use super::range::{K_BITS, RangeSum};
-use super::side_by_side::rounded_to_f32;
 use super::terms::Plain;
 use super::window::{Window, WindowSum};
 use super::{BLOCK, largest_exponent};
@@ -42,14 +41,13 @@ pub(crate) fn sum_f64(items: &[f64], isa: Isa) -> Option<f64> {
     Some(high + low)
 }
 
-/// The exact sum of f32, rounded once, if it can be had quickly.
+/// The exact sum of f32, in two f64, if it can be had quickly.
 #[inline]
-pub(crate) fn sum_f32(items: &[f32], isa: Isa) -> Option<f32> {
+pub(crate) fn sum_f32(items: &[f32], isa: Isa) -> Option<[f64; 2]> {
     if items.len() > 2 * BLOCK || !fpenv::is_usual() {
         return None;
     }
     let window = Window::below(largest_exponent(items, isa)? + K_BITS, 2, false)?;
     let kernel = RangeSum::<f32, false> { items, window };
-    let [high, low] = levels(dispatch(isa, kernel)?, window)?;
-    Some(rounded_to_f32(high, low))
+    levels(dispatch(isa, kernel)?, window)
 }

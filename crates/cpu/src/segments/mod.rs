@@ -171,7 +171,8 @@ impl SegmentJob<'_> {
         }
         let usual = cut.elements / cut.segments;
         let (isa, most) = (self.isa, cut.longest);
-        Choice { of: OfSegments, dtype, op, rules, isa, most, usual }.chosen()
+        let (of, widened) = (OfSegments, false);
+        Choice { of, dtype, widened, op, rules, isa, most, usual }.chosen()
     }
 }
 

@@ -90,6 +90,17 @@ impl Simd for Avx2 {
         unsafe { _mm256_min_pd(a, b) }
     }
     #[inline(always)]
+    unsafe fn earliest(best: [__m256d; 2], x: __m256d, at: __m256d) -> [__m256d; 2] {
+        unsafe {
+            let less = _mm256_cmp_pd::<_CMP_LT_OQ>(x, best[0]);
+            [_mm256_blendv_pd(best[0], x, less), _mm256_blendv_pd(best[1], at, less)]
+        }
+    }
+    #[inline(always)]
+    unsafe fn or_unordered(acc: __m256d, a: __m256d, b: __m256d) -> __m256d {
+        unsafe { _mm256_or_pd(acc, _mm256_cmp_pd::<_CMP_UNORD_Q>(a, b)) }
+    }
+    #[inline(always)]
     unsafe fn lookup(table: &[u64; 64], n: __m256d) -> __m256d {
         unsafe {
             let index = _mm256_and_si256(_mm256_castpd_si256(n), _mm256_set1_epi64x(63));
@@ -184,6 +195,22 @@ impl Simd for Avx2 {
     #[inline(always)]
     unsafe fn wmin(a: __m256i, b: __m256i) -> __m256i {
         unsafe { _mm256_min_epu32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wearliest(best: [__m256i; 2], x: __m256i, at: __m256i) -> [__m256i; 2] {
+        unsafe {
+            let [old, new] = [best[0], x].map(|words| _mm256_castsi256_ps(words));
+            let less = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LT_OQ>(new, old));
+            [_mm256_blendv_epi8(best[0], x, less), _mm256_blendv_epi8(best[1], at, less)]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wor_unordered(acc: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        unsafe {
+            let [a, b] = [_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)];
+            let odd = _mm256_cmp_ps::<_CMP_UNORD_Q>(a, b);
+            _mm256_or_si256(acc, _mm256_castps_si256(odd))
+        }
     }
     #[inline(always)]
     unsafe fn any_above(a: __m256i, limit: u32) -> bool {

@@ -95,6 +95,20 @@ impl Simd for Avx512 {
         unsafe { _mm512_min_pd(a, b) }
     }
     #[inline(always)]
+    unsafe fn earliest(best: [__m512d; 2], x: __m512d, at: __m512d) -> [__m512d; 2] {
+        unsafe {
+            let less = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(x, best[0]);
+            [_mm512_mask_mov_pd(best[0], less, x), _mm512_mask_mov_pd(best[1], less, at)]
+        }
+    }
+    #[inline(always)]
+    unsafe fn or_unordered(acc: __m512d, a: __m512d, b: __m512d) -> __m512d {
+        unsafe {
+            let odd = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(a, b);
+            _mm512_castsi512_pd(_mm512_mask_set1_epi64(_mm512_castpd_si512(acc), odd, -1))
+        }
+    }
+    #[inline(always)]
     unsafe fn lookup(table: &[u64; 64], n: __m512d) -> __m512d {
         unsafe {
             let index = _mm512_and_si512(_mm512_castpd_si512(n), _mm512_set1_epi64(63));
@@ -221,6 +235,21 @@ impl Simd for Avx512 {
     #[inline(always)]
     unsafe fn wmin(a: __m512i, b: __m512i) -> __m512i {
         unsafe { _mm512_min_epu32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wearliest(best: [__m512i; 2], x: __m512i, at: __m512i) -> [__m512i; 2] {
+        unsafe {
+            let [old, new] = [best[0], x].map(|words| _mm512_castsi512_ps(words));
+            let less = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(new, old);
+            [_mm512_mask_mov_epi32(best[0], less, x), _mm512_mask_mov_epi32(best[1], less, at)]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wor_unordered(acc: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        unsafe {
+            let [a, b] = [_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)];
+            _mm512_mask_set1_epi32(acc, _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, b), -1)
+        }
     }
     #[inline(always)]
     unsafe fn any_above(a: __m512i, limit: u32) -> bool {

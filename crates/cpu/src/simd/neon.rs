@@ -148,6 +148,19 @@ impl Simd for Neon {
         unsafe { each!(|a, b| vbslq_f64(vcltq_f64(a, b), a, b), a, b) }
     }
     #[inline(always)]
+    unsafe fn earliest([old, then]: [F; 2], x: F, at: F) -> [F; 2] {
+        let choose = |a, b, new, old| unsafe { vbslq_f64(vcltq_f64(a, b), new, old) };
+        [each!(choose, x, old, x, old), each!(choose, x, old, at, then)]
+    }
+    #[inline(always)]
+    unsafe fn or_unordered(acc: F, a: F, b: F) -> F {
+        let odd = |acc, a, b| unsafe {
+            let same = vandq_u64(vceqq_f64(a, a), vceqq_f64(b, b));
+            number(vorrq_u64(bits(acc), vceqzq_u64(same)))
+        };
+        each!(odd, acc, a, b)
+    }
+    #[inline(always)]
     unsafe fn lookup(table: &[u64; 64], n: F) -> F {
         let found = |n: float64x2_t| unsafe {
             let n = bits(n);
@@ -238,6 +251,22 @@ impl Simd for Neon {
     #[inline(always)]
     unsafe fn wmin(a: W, b: W) -> W {
         unsafe { each!(vminq_u32, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wearliest([old, then]: [W; 2], x: W, at: W) -> [W; 2] {
+        let choose = |a, b, new, old| unsafe {
+            let [a, b] = [vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)];
+            vbslq_u32(vcltq_f32(a, b), new, old)
+        };
+        [each!(choose, x, old, x, old), each!(choose, x, old, at, then)]
+    }
+    #[inline(always)]
+    unsafe fn wor_unordered(acc: W, a: W, b: W) -> W {
+        let odd = |acc, a, b| unsafe {
+            let [a, b] = [vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)];
+            vornq_u32(acc, vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)))
+        };
+        each!(odd, acc, a, b)
     }
     #[inline(always)]
     unsafe fn any_above(a: W, limit: u32) -> bool {
