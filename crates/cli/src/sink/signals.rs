@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// How long a process may take to end once its file is in its place: so many steps. Where a machine was suspended, or had no
 /// time for the process, one step passes, and not all.
-const GRACE: (u32, Duration) = (3000, Duration::from_millis(10));
+const GRACE: (u32, Duration) = (500, Duration::from_millis(10));
 
 /// Makes sure that temporary files vanish on signals. The process still dies of them,
 /// as the sender expects.
