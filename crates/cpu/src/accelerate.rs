@@ -127,10 +127,7 @@ macro_rules! float {
 float! {
     f16, None;
     bf16, None;
-    f32, Some(|items, isa| {
-        let [high, low] = exact::short::sum_f32(items, isa)?;
-        Some(exact::side_by_side::rounded_to_f32(high, low))
-    });
+    f32, Some(exact::short::sum_f32);
     f64, Some(exact::short::sum_f64);
 }
 

@@ -3,7 +3,6 @@
 
 use crate::axes::{direct, position};
 use crate::exact::short;
-use crate::exact::side_by_side::rounded_to_f32;
 use crate::reduce::{Job, Outputs};
 use crate::walks::{self, Walk};
 use crate::worker::Worker;
@@ -94,13 +93,11 @@ impl Job<'_> {
             (DType::F64, DType::F64) => {
                 short::sum_f64(bytemuck::try_cast_slice(items).ok()?, self.isa)?.to_bits()
             }
-            (DType::F32, DType::F32 | DType::F64) => {
-                let [high, low] = short::sum_f32(bytemuck::try_cast_slice(items).ok()?, self.isa)?;
-                if out == DType::F64 {
-                    (high + low).to_bits()
-                } else {
-                    rounded_to_f32(high, low).to_bits().into()
-                }
+            (DType::F32, DType::F32) => {
+                short::sum_f32(bytemuck::try_cast_slice(items).ok()?, self.isa)?.to_bits().into()
+            }
+            (DType::F32, DType::F64) => {
+                short::sum_f32_to_f64(bytemuck::try_cast_slice(items).ok()?, self.isa)?.to_bits()
             }
             _ => return None,
         };

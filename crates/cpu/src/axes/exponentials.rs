@@ -155,14 +155,9 @@ impl Measure<5> for Exponentials {
     }
 
     #[inline(always)]
-    fn special([s, _, largest, ..]: [f64; 5]) -> f64 {
-        if s.is_nan() {
-            s
-        } else if largest == f64::INFINITY {
-            largest
-        } else {
-            0.0
-        }
+    fn special([s, ..]: [f64; 5]) -> f64 {
+        // An infinite sum is in `first`.
+        if s.is_nan() { s } else { 0.0 }
     }
 
     #[inline(always)]

@@ -124,20 +124,19 @@ impl Question<'_> {
         let omits = dtype.is_float() && rules.nan == NanPolicy::Omit && may_omit;
         let mut seen = *rules;
         // Floats are f64, and so are their answers.
-        let widens = rules.out == Some(DType::F64)
+        let widened = rules.out == Some(DType::F64)
             && matches!(dtype, DType::F16 | DType::BF16 | DType::F32)
             && has_wider_answers(op);
-        if widens || rules.out == Some(op.answer_type(dtype)) {
+        if widened || rules.out == Some(op.answer_type(dtype)) {
             seen.out = None;
         }
-        let taken = if widens { DType::F64 } else { dtype };
+        let taken = if widened { DType::F64 } else { dtype };
         let most = len + usize::from(self.initial.is_some());
         let chosen = |rules: &Rules| {
-            let widened = widens;
             let choice =
                 Choice { of: OfTables, dtype: taken, widened, op, rules, isa, most, usual: len };
             let mut chosen = choice.chosen()?;
-            if widens {
+            if widened {
                 let wide = |fold| OfTables.widened(isa, [dtype, taken], fold);
                 chosen.stages = chosen.stages.into_iter().map(wide).collect();
             }

@@ -799,15 +799,15 @@ impl Run<'_> {
             let mut words = vec![0u64; (count * size).div_ceil(8)];
             let words: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
             let mut whole;
-            let in_parts = together && tables.is_some();
-            let cells: &mut dyn Cells = if in_parts || count <= team.outputs {
+            let tables = tables.filter(|_| together);
+            let cells: &mut dyn Cells = if tables.is_some() || count <= team.outputs {
                 team.cells(stage)
             } else {
                 whole = team.asked.stages[stage].fold.cells(count);
                 &mut *whole
             };
             let mut answer = |outputs: Range<usize>, words: &mut [u8], space: &mut Space| {
-                if let Some(tables) = tables.filter(|_| together) {
+                if let Some(tables) = tables {
                     space.missing.clear();
                     tables.answer(cells, how, words, space);
                     return;

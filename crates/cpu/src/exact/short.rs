@@ -2,6 +2,7 @@
 //! superaccumulator, no allocation.
 
 use super::range::{K_BITS, RangeSum};
+use super::side_by_side::rounded_to_f32;
 use super::terms::Plain;
 use super::window::{Window, WindowSum};
 use super::{BLOCK, largest_exponent};
@@ -41,9 +42,21 @@ pub(crate) fn sum_f64(items: &[f64], isa: Isa) -> Option<f64> {
     Some(high + low)
 }
 
-/// The exact sum of f32, in two f64, if it can be had quickly.
+/// The exact sum of f32, rounded once, if it can be had quickly.
 #[inline]
-pub(crate) fn sum_f32(items: &[f32], isa: Isa) -> Option<[f64; 2]> {
+pub(crate) fn sum_f32(items: &[f32], isa: Isa) -> Option<f32> {
+    levels_of_f32(items, isa).map(|[high, low]| rounded_to_f32(high, low))
+}
+
+/// The same, rounded to f64.
+#[inline]
+pub(crate) fn sum_f32_to_f64(items: &[f32], isa: Isa) -> Option<f64> {
+    levels_of_f32(items, isa).map(|[high, low]| high + low)
+}
+
+/// The same as `high + low`, exactly.
+#[inline]
+fn levels_of_f32(items: &[f32], isa: Isa) -> Option<[f64; 2]> {
     if items.len() > 2 * BLOCK || !fpenv::is_usual() {
         return None;
     }
