@@ -6,13 +6,14 @@ use crate::gather::Buffers;
 use crate::grid::GridSum;
 use crate::isa::Isa;
 use crate::plan::Plan;
+use crate::scatter::{Look, Scatter};
 use crate::slices::Slices;
 use crate::transpose::Group;
 use crate::walks::{self, Walk};
 use crate::worker::{Worker, absorb_in_turn};
 use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun, Rules, Value};
-use warpfold_core::{DType, Result, Scalar, fpenv};
+use warpfold_core::{DType, NanPolicy, Result, Scalar, fpenv};
 use warpfold_threads::{Pieces, Threads};
 
 /// Elements of a piece of work: enough to make handing out pieces cheap.
@@ -194,6 +195,7 @@ impl Job<'_> {
     ) -> Result<Vec<Option<Outputs>>> {
         let mut found: Vec<Option<Outputs>> = ops.iter().map(|_| None).collect();
         let dtype = plan.dtype();
+        let scatter = scatter(plan, rules)?;
         // Operations with one number each, and the place of what they are asked for.
         let mut halves: Vec<Op> = Vec::new();
         let mut places: Vec<usize> = Vec::new();
@@ -203,7 +205,8 @@ impl Job<'_> {
             if op == Op::Range && rules.out.is_some() && !dtype.is_float() {
                 continue;
             }
-            let alone = [Some(one), two].into_iter().flatten().all(|op| self.is_for(plan, op));
+            let alone =
+                [Some(one), two].into_iter().flatten().all(|op| self.is_for(plan, op, scatter));
             if alone && self.views[1].is_some() == (op.arity() == 2) {
                 halves.extend([Some(one), two].into_iter().flatten());
                 places.resize(halves.len(), place);
@@ -236,6 +239,7 @@ impl Job<'_> {
             isa,
             threads,
             marked: self.marks.is_some(),
+            scatter,
             initial,
             general,
         }
@@ -256,8 +260,8 @@ impl Job<'_> {
     }
 
     /// Whether accumulators may be faster than states.
-    fn is_for(&self, plan: &Plan<'_>, op: Op) -> bool {
-        if plan.outputs() != 1 || self.marks.is_some() {
+    fn is_for(&self, plan: &Plan<'_>, op: Op, scatter: Scatter) -> bool {
+        if plan.outputs() != 1 || self.marks.is_some() || scatter != Scatter::Near {
             return true;
         }
         let in_order = plan.walk(true).in_order;
@@ -452,6 +456,23 @@ fn halves_of(op: Op) -> (Op, Option<Op>) {
         None if op == Op::Range => (Op::Min, Some(Op::Max)),
         None => (op, None),
     }
+}
+
+/// How far apart the elements of a single long output are, as far as some of them tell.
+fn scatter(plan: &Plan<'_>, rules: &Rules) -> Result<Scatter> {
+    let (len, mut looked, mut buffers) = (plan.len(), Look::at(plan.dtype()), Buffers::default());
+    if plan.outputs() == 1 && len > LONG && plan.dtype().is_float() {
+        for from in Look::places(len) {
+            plan.for_each_run(0, false, from, &mut buffers, |run| {
+                looked.take(run.items);
+                Ok(())
+            })?;
+        }
+    }
+    // What is left out is nothing to the others.
+    let scatter = looked.scatter();
+    let omitted = scatter == Scatter::Special && rules.nan == NanPolicy::Omit;
+    Ok(if omitted { Scatter::Near } else { scatter })
 }
 
 /// The sum or the mean of an output of a few f64, without its state.

@@ -10,7 +10,7 @@ use crate::{ndarray, numpy};
 use bytemuck::Pod;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat};
-use warpfold::{Bool8, DType, Element, FloatNumber, IntegerNumber, Number, Numbers, Op};
+use warpfold::{Bool8, DType, Element, FloatNumber, IntegerNumber, Number, Numbers, Op, Scatter};
 
 /// Elements that are reduced by the functions of slices: so few that Ctrl-C can wait.
 const FEW: usize = 1 << 16;
@@ -95,6 +95,11 @@ pub(crate) fn answer<'py>(
         return None;
     }
     let bytes = array.bytes;
+    // The functions of slices keep states.
+    let sums = matches!(op, Op::Sum | Op::Mean | Op::Var | Op::Std | Op::Norm2);
+    if sums && bytes.len() > SHORT * dtype.size() && Scatter::of(dtype, bytes) != Scatter::Near {
+        return None;
+    }
     let answer = with_items!(dtype, T, of => outside::<T>(py, bytes, |items| of(op, items)))?;
     Some(scalar(py, type_of(op, dtype), answer))
 }

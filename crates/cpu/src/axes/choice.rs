@@ -127,12 +127,6 @@ impl<U: Use> Chosen<U> {
     }
 }
 
-/// Powers of two by which elements are brought to where sums of their squares are certain, from
-/// [`LEAST_SQUARES`](super::measures::LEAST_SQUARES) to 1e250: those above 1e111, and those from the
-/// least subnormal number to 1e-101. In between they are as they are. That comes first: squares that
-/// are subnormal cost many times those of others.
-const SCALES: [i32; 3] = [0, -700, 750];
-
 impl<U: Use> Choice<'_, U> {
     /// The accumulators; `None` if the general path has to answer.
     pub(crate) fn chosen(&self) -> Option<Chosen<U>> {
@@ -262,9 +256,9 @@ impl<U: Use> Choice<'_, U> {
                     return Some(Chosen::new(self.of, both).then(self.of, fine));
                 }
                 let shifted = self.measured::<Alone<f64>, _, 10>(asked, Shifted)?;
-                let chosen = Chosen::new(self.of, self.measured::<Alone<f64>, _, 7>(asked, Both)?);
-                let others = SCALES.map(|exponent| shifted.scaled(exponent));
-                Some(others.into_iter().fold(chosen, |chosen, fold| chosen.then(self.of, fold)))
+                let both = self.measured::<Alone<f64>, _, 7>(asked, Both)?;
+                let chosen = Chosen::new(self.of, both).then(self.of, shifted);
+                Some(chosen.then(self.of, shifted.surveyed()))
             }
             Op::Dot => {
                 let fold = self.measured::<Paired<f64>, _, 3>(Asked::Sum, Pairs::<true>)?;
@@ -278,8 +272,7 @@ impl<U: Use> Choice<'_, U> {
     fn squares(&self, asked: Asked) -> Option<Chosen<U>> {
         let framed = self.measured::<Alone<f64>, _, 7>(asked, FramedSquares)?;
         let chosen = Chosen::new(self.of, self.measured::<Alone<f64>, _, 2>(asked, Squares)?);
-        let others = SCALES.map(|exponent| framed.scaled(exponent));
-        Some(others.into_iter().fold(chosen, |chosen, fold| chosen.then(self.of, fold)))
+        Some(chosen.then(self.of, framed.surveyed()))
     }
 
     /// The accumulators of a measure, where arithmetic is the usual one.
@@ -293,7 +286,7 @@ impl<U: Use> Choice<'_, U> {
 
     fn log_sums<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
         let fold = self.measured::<Alone<T>, _, 5>(Asked::LogSum, Exponentials)?;
-        Some(Chosen::new(self.of, fold))
+        Some(Chosen::new(self.of, fold).then(self.of, fold.surveyed()))
     }
 
     fn sums<O: Operands, M: Measure<P>, N: Measure<Q>, const P: usize, const Q: usize>(

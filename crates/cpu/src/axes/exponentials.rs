@@ -118,6 +118,12 @@ impl Measure<5> for Exponentials {
     const NEUTRAL: Option<f64> = Some(f64::NEG_INFINITY);
 
     #[inline(always)]
+    fn frame(_: f64, greatest: f64) -> [f64; 2] {
+        // Sums are of at least 1 then.
+        [greatest, 1.0]
+    }
+
+    #[inline(always)]
     unsafe fn step<S: Simd>(
         [s, e, largest, origin, _]: &mut [S::F; 5],
         [x, _]: [S::F; 2],

@@ -2,6 +2,7 @@
 
 use super::lengths::Lengths;
 use super::round::{Ends, Interval, Narrow};
+use crate::exact::exponent_of;
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use core::ops::Range;
@@ -110,14 +111,14 @@ pub(super) struct Request<'a> {
 
 /// What is asked of sums.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct Wanted<'a> {
     pub(super) asked: Asked,
     /// The type of the answers.
     pub(super) dtype: DType,
     /// What the second sum is certainly above, if the first or the second is to be of use.
     pub(super) least: Option<f64>,
-    /// The elements were multiplied by this power of two.
-    pub(super) exponent: i32,
+    /// The elements of each output were multiplied by its power of two.
+    pub(super) scales: Option<&'a [f64]>,
 }
 
 /// Writes the sums of outputs, which are counted from the first of a request, and is told how many
@@ -126,10 +127,10 @@ pub(super) type SumsOf<'a> = dyn FnMut(Range<usize>, &[f64; TOGETHER], &mut Pair
 
 impl Request<'_> {
     /// Answers as many outputs as `to` has room for, by what their sums are.
-    pub(super) fn finish(self, wanted: Wanted, to: &mut [u8], sums: &mut SumsOf<'_>) {
+    pub(super) fn finish(self, wanted: Wanted<'_>, to: &mut [u8], sums: &mut SumsOf<'_>) {
         let Request { isa, place, lengths, scratch, missing } = self;
         let Sums { pair, numbers, lens } = scratch.sums();
-        let Wanted { asked, dtype, least, exponent } = wanted;
+        let Wanted { asked, dtype, least, scales } = wanted;
         let size = dtype.size();
         let mut first = 0;
         for to in to.chunks_mut(TOGETHER * size) {
@@ -139,10 +140,11 @@ impl Request<'_> {
             let found = match asked {
                 // The first sums are answers: see `exponentials::Logarithms`.
                 Asked::Sum | Asked::LogSum if least.is_none() => &pair.first,
-                Asked::Second if least.is_none() && exponent == 0 => &pair.second,
+                Asked::Second if least.is_none() && scales.is_none() => &pair.second,
                 _ => {
                     let (lens, pair, numbers) = (&*lens, &*pair, &mut *numbers);
-                    let finish = Finish { asked, lens, pair, least, exponent, count, numbers };
+                    let scales = scales.map(|scales| &scales[first..first + count]);
+                    let finish = Finish { asked, lens, pair, least, scales, count, numbers };
                     dispatch_accumulators(isa, finish);
                     &*numbers
                 }
@@ -165,7 +167,7 @@ impl Request<'_> {
         to: &mut [u64],
         sums: impl Fn(usize) -> [Interval; 2],
     ) {
-        let wanted = Wanted { asked, dtype: DType::F64, least: None, exponent: 0 };
+        let wanted = Wanted { asked, dtype: DType::F64, least: None, scales: None };
         self.finish(wanted, bytemuck::cast_slice_mut(to), &mut |outputs, _, pair| {
             for (i, output) in outputs.enumerate() {
                 let [first, second] = sums(output);
@@ -230,7 +232,7 @@ struct Finish<'a> {
     /// The sums that are asked for: see [`Asked::first`] and [`Asked::second`].
     pair: &'a Pair,
     least: Option<f64>,
-    exponent: i32,
+    scales: Option<&'a [f64]>,
     count: usize,
     numbers: &'a mut Intervals,
 }
@@ -314,12 +316,12 @@ impl Finish<'_> {
                 }
             }
         }
-        if self.exponent != 0 {
+        if let Some(scales) = self.scales {
             let times = if matches!(ASKED, ROOT | DEVIATION) { 1 } else { 2 };
-            for i in 0..count {
-                let number = self.numbers.get(i);
-                if !number.is_special() {
-                    let (number, whole) = number.times_power(-times * self.exponent);
+            for (i, &scale) in scales.iter().enumerate() {
+                let (number, exponent) = (self.numbers.get(i), exponent_of(scale));
+                if exponent != 0 && !number.is_special() {
+                    let (number, whole) = number.times_power(-times * exponent);
                     self.numbers.set(i, number.only_if(whole));
                 }
             }

@@ -9,13 +9,14 @@ use super::exponentials::Logarithms;
 use super::finish::{Asked, Intervals, Pair, Request, Scratch, TOGETHER, Wanted};
 use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
-use super::measures::{Frame, LEAST_SQUARES, LOST, Measure, SUM};
+use super::measures::{FLUSHED, Frame, LEAST_SQUARES, LOST, Measure, SUM};
 use super::round::{Interval, Narrow};
 use super::short::{
     self, DIFFERENCE, DIFFERENCES, ELEMENT, Halves, MAGNITUDE, Means, PRODUCT, Rough, Scaled,
     Short, ShortSums, Single, Variances, Zeros,
 };
-use crate::exact::{Widen, power_of_two};
+use super::survey::{Outputs, Survey};
+use crate::exact::Widen;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
@@ -25,7 +26,7 @@ use core::alloc::Layout;
 use core::hint::black_box;
 use core::marker::PhantomData;
 use core::ops::Range;
-use warpfold_core::{DType, Element, prefetch};
+use warpfold_core::{DType, Element, fpenv, prefetch};
 
 /// Lanes of the widest vector.
 const MOST_LANES: usize = 8;
@@ -113,8 +114,8 @@ pub(super) struct Floats<O, M, const P: usize> {
     dtype: DType,
     /// Whether NaNs are answers.
     nans: bool,
-    /// What elements are multiplied by, as a power of two, of measures with a frame.
-    exponent: i32,
+    /// Whether all elements are looked at before they are added, of measures with a frame.
+    surveyed: bool,
     measure: PhantomData<(O, M)>,
 }
 
@@ -127,12 +128,22 @@ impl<O, M, const P: usize> Copy for Floats<O, M, P> {}
 
 impl<O, M, const P: usize> Floats<O, M, P> {
     pub(super) fn new(isa: Isa, asked: Asked, dtype: DType, nans: bool, _measure: M) -> Self {
-        Floats { isa, asked, dtype, nans, exponent: 0, measure: PhantomData }
+        Floats { isa, asked, dtype, nans, surveyed: false, measure: PhantomData }
     }
 
-    /// The same with elements that are multiplied by a power of two.
-    pub(super) fn scaled(self, exponent: i32) -> Self {
-        Floats { exponent, ..self }
+    /// The same with frames that suit all elements of an output.
+    pub(super) fn surveyed(self) -> Self {
+        Floats { surveyed: true, ..self }
+    }
+
+    /// Adds elements. Beside the largest of a survey those that are subnormal, and their squares, are
+    /// too small to matter: see [`FLUSHED`].
+    fn run(&self, kernel: impl Kernel) {
+        if self.surveyed {
+            fpenv::flushing(|| dispatch_accumulators(self.isa, kernel));
+        } else {
+            dispatch_accumulators(self.isa, kernel);
+        }
     }
 }
 
@@ -177,6 +188,9 @@ struct FloatCells<O: Operands, M, const P: usize> {
     parts: [Vec<f64>; P],
     /// The elements that are origins, of measures that have some.
     firsts: Vec<O::Item>,
+    /// Whether elements are looked at, and not added: the first two parts are the least and the
+    /// greatest one.
+    surveys: bool,
     scratch: Scratch,
 }
 
@@ -188,52 +202,61 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
             own: fold.asked,
             parts,
             firsts: Vec::new(),
+            surveys: false,
             scratch: Scratch::default(),
         };
         cells.clear(outputs);
         cells
     }
 
-    /// What elements are multiplied by.
-    fn scale(&self) -> f64 {
-        power_of_two(self.fold.exponent)
-    }
-
     /// Makes these elements the origins of outputs from `place` on.
     fn set_origins(&mut self, place: usize, items: impl Iterator<Item = O::Item>) {
-        let scale = self.scale();
         if const { M::SHIFTED } {
-            let zero = <O::Item as bytemuck::Zeroable>::zeroed();
-            let origins = &mut self.parts[Frame::origin(P)];
-            self.firsts.resize(origins.len(), zero);
-            let to = origins[place..].iter_mut().zip(&mut self.firsts[place..]);
-            for ((origin, first), x) in to.zip(items) {
-                *first = if (x.wide() * scale).is_finite() { x } else { zero };
+            let [origins, scales] = self
+                .parts
+                .get_disjoint_mut([Frame::origin(P), Frame::scale(P)])
+                .expect("two parts");
+            self.firsts.resize(origins.len(), <O::Item as bytemuck::Zeroable>::zeroed());
+            let to = origins[place..].iter_mut().zip(&scales[place..]);
+            for (((origin, scale), first), x) in to.zip(&mut self.firsts[place..]).zip(items) {
+                *first = if x.wide().is_finite() {
+                    x
+                } else {
+                    <O::Item as bytemuck::Zeroable>::zeroed()
+                };
                 *origin = first.wide() * scale;
             }
         }
     }
 
+    /// Looks at elements.
+    fn survey(&mut self, place: usize, outputs: Outputs<'_, O::Item>) {
+        let some = place..place + outputs.count();
+        let [least, greatest] = self.parts.get_disjoint_mut([0, 1]).expect("two parts");
+        let (least, greatest) = (&mut least[some.clone()], &mut greatest[some]);
+        dispatch_accumulators(self.fold.isa, Survey { outputs, least, greatest });
+    }
+
     /// Adds each row to its output, from `place` on.
     fn add_rows(&mut self, place: usize, rows: [Rows<'_, O::Item>; 2]) {
+        if self.surveys {
+            return self.survey(place, Outputs::Rows(rows[0]));
+        }
         let some = place..place + rows[0].count();
         assert!(rows[1].count() == some.len());
         let parts = some_of(&mut self.parts, some);
-        dispatch_accumulators(
-            self.fold.isa,
-            RowByRow::<O, M, P> { rows, parts, measure: PhantomData },
-        );
+        self.fold.run(RowByRow::<O, M, P> { rows, parts, measure: PhantomData });
     }
 
     /// Adds each column to its output, from `place` on.
     fn add_columns(&mut self, place: usize, tables: [Table<'_, O::Item>; 2]) {
         let [one, two] = tables;
+        if self.surveys {
+            return self.survey(place, Outputs::Columns(one));
+        }
         assert!(one.columns() == two.columns() && one.rows() == two.rows());
         let parts = some_of(&mut self.parts, place..place + one.columns());
-        dispatch_accumulators(
-            self.fold.isa,
-            Columns::<O, M, P> { tables, parts, measure: PhantomData },
-        );
+        self.fold.run(Columns::<O, M, P> { tables, parts, measure: PhantomData });
     }
 }
 
@@ -251,8 +274,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
     fn clear(&mut self, count: usize) {
         self.parts.iter_mut().for_each(|part| part[..count].fill(0.0));
         if const { M::FRAMED } {
-            let scale = self.scale();
-            self.parts[Frame::scale(P)][..count].fill(scale);
+            self.parts[Frame::scale(P)][..count].fill(1.0);
         }
     }
 
@@ -263,7 +285,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         to: &mut [u8],
         missing: &mut Vec<usize>,
     ) {
-        let Floats { isa, asked, nans, exponent, dtype, .. } = self.fold;
+        let Floats { isa, asked, nans, surveyed, dtype, .. } = self.fold;
         // Of two elements there is one error, which is the sum of errors.
         let one_error = if P == SUM && !M::PRODUCTS { 2.0 } else { 0.0 };
         let exact = if dtype == DType::F16 && !M::PRODUCTS { EXACT_F16 } else { one_error };
@@ -271,13 +293,16 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         // Where a product underflowed its error is lost.
         let losing = M::PRODUCTS && is_long;
         let least = (losing && !O::PAIRED && asked.second()).then_some(LEAST_SQUARES);
-        let lost = if losing && O::PAIRED || exponent != 0 { LOST } else { 0.0 };
+        let is_scaled = surveyed && losing;
+        let lost = if losing && O::PAIRED { LOST } else { 0.0 };
+        let lost = if is_scaled { FLUSHED } else { lost };
         let FloatCells { parts, scratch, .. } = self;
-        let wanted = Wanted { asked, dtype, least, exponent };
+        let scales = is_scaled.then(|| &parts[Frame::scale(P)][place..]);
+        let wanted = Wanted { asked, dtype, least, scales };
         let request = Request { isa, place, lengths, scratch, missing };
         request.finish(wanted, to, &mut |outputs, lens, pair| {
             let outputs = place + outputs.start..place + outputs.end;
-            let parts = some_of(parts, outputs).map(|part| &*part);
+            let parts = parts.each_ref().map(|part| &part[outputs.clone()]);
             let Pair { first, second } = pair;
             let (first, second) =
                 (asked.first().then_some(first), asked.second().then_some(second));
@@ -306,8 +331,33 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         self.add_columns(place, [unsafe { table.of_elements() }; 2]);
     }
 
+    fn begin_survey(&mut self, count: usize) -> bool {
+        self.surveys = self.fold.surveyed;
+        if self.surveys {
+            self.parts[0][..count].fill(f64::INFINITY);
+            self.parts[1][..count].fill(f64::NEG_INFINITY);
+            // Those of other elements are none of these.
+            self.firsts.fill(<O::Item as bytemuck::Zeroable>::zeroed());
+        }
+        self.surveys
+    }
+
+    fn end_survey(&mut self, count: usize) {
+        self.surveys = false;
+        let mut firsts = Vec::with_capacity(count);
+        for i in 0..count {
+            let [first, scale] = M::frame(self.parts[0][i], self.parts[1][i]);
+            self.parts[Frame::scale(P)][i] = scale;
+            firsts.push(O::Item::at_once(first));
+        }
+        self.set_origins(0, firsts.into_iter());
+        for part in &mut self.parts[..2] {
+            part[..count].fill(0.0);
+        }
+    }
+
     fn wants_origins(&self) -> bool {
-        M::SHIFTED
+        M::SHIFTED && !self.fold.surveyed
     }
 
     fn neutral(&self, place: usize, to: &mut [u8]) {
@@ -315,7 +365,11 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         if let Some(neutral) = M::NEUTRAL {
             items.fill(O::Item::at_once(neutral));
         } else if const { M::SHIFTED } {
-            items.copy_from_slice(&self.firsts[place..][..items.len()]);
+            // There are none before a survey.
+            match self.firsts.get(place..place + items.len()) {
+                Some(firsts) => items.copy_from_slice(firsts),
+                None => to.fill(0),
+            }
         } else {
             to.fill(0);
         }
@@ -374,7 +428,11 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
         assert!(!O::PAIRED);
         // SAFETY: the caller vouches for the elements, here and below.
         let rows: Ragged<'_, O::Item> = unsafe { rows.of_elements() };
-        if const { M::SHIFTED } {
+        let count = rows.rows();
+        if self.begin_survey(count) {
+            self.add_rows(0, [Rows::Ragged(rows); 2]);
+            self.end_survey(count);
+        } else if const { M::SHIFTED } {
             let first = |row: usize| rows.row(row).first().copied();
             let zero = <O::Item as bytemuck::Zeroable>::zeroed();
             self.set_origins(0, (0..rows.rows()).map(|row| first(row).unwrap_or(zero)));

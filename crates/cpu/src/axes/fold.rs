@@ -85,6 +85,16 @@ pub(crate) trait Cells: Accumulators + Any + Send {
     /// # Safety
     /// As for [`rows`](Self::rows).
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize);
+    /// Begins a survey of the first `count` outputs, if these accumulators have to know all elements
+    /// before they add them: what they take in until its [end](Self::end_survey) is only looked at.
+    fn begin_survey(&mut self, count: usize) -> bool {
+        let _ = count;
+        false
+    }
+    /// Ends a survey: elements are added from now on.
+    fn end_survey(&mut self, count: usize) {
+        let _ = count;
+    }
     /// Whether the first elements of outputs have to be told before all others.
     fn wants_origins(&self) -> bool {
         false

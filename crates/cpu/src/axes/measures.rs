@@ -20,7 +20,7 @@
 //! floats are exact.
 
 use super::round::{Interval, two_sum};
-use crate::exact::power_of_two;
+use crate::exact::{exponent_of, power_of_two};
 use crate::simd::Simd;
 
 /// Parts of a sum, and of one with the errors of its errors.
@@ -46,10 +46,15 @@ pub(super) const LEAST_SQUARES: f64 = 1e-200;
 /// multiple of 2^-1074.
 pub(super) const LOST: f64 = 2e-323;
 
+/// What subnormal results are that became zeros, of an element or of a square, all that are made of one
+/// together.
+pub(super) const FLUSHED: f64 = power_of_two(-1018);
+
 /// What elements are brought to before they are squared, so that squares neither overflow nor
 /// underflow, nor cancel where the variance is far smaller than the mean: they are multiplied by a
-/// power of two, and the output's first element, multiplied likewise, is subtracted. The last two
-/// parts of an output are its origin, which is 0 if there is none, and its scale.
+/// power of two, and one of them, multiplied likewise, is subtracted. That is the output's first
+/// element, and the scale is 1; or a survey of all elements has found both. The last two parts of an
+/// output are its origin, which is 0 if there is none, and its scale.
 pub(super) struct Frame;
 
 impl Frame {
@@ -61,7 +66,20 @@ impl Frame {
     pub(super) const fn scale(parts: usize) -> usize {
         parts - 1
     }
+
+    /// The element of the largest magnitude and what brings it to between 1 and 2, of elements from
+    /// `least` to `greatest`: squares of what is 2^-537 of it are lost, and far too small to matter.
+    #[inline(always)]
+    fn of_largest(least: f64, greatest: f64) -> [f64; 2] {
+        let largest = if -least > greatest { least } else { greatest };
+        // Subnormal numbers are not brought as far, nor what is next to infinite; zeros need not be.
+        let exponent = exponent_of(largest).clamp(-FARTHEST, FARTHEST);
+        [largest, if largest == 0.0 { 1.0 } else { power_of_two(-exponent) }]
+    }
 }
+
+/// The largest exponent of a scale, either way.
+const FARTHEST: i32 = 1000;
 
 /// What is summed: an accumulator of `P` parts takes elements, or pairs of them.
 pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
@@ -82,6 +100,12 @@ pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
     const FRAMED: bool = false;
     /// Whether the frame has an origin.
     const SHIFTED: bool = false;
+    /// The origin, before it is multiplied, and the scale of an output whose elements are from
+    /// `least` to `greatest`.
+    #[inline(always)]
+    fn frame(least: f64, greatest: f64) -> [f64; 2] {
+        Frame::of_largest(least, greatest)
+    }
     /// What adds nothing, where that is neither the origin nor 0.
     const NEUTRAL: Option<f64> = None;
     /// NaN or infinite if elements are, and then what their sum or that of their magnitudes is;
@@ -549,9 +573,9 @@ unsafe fn add_shifted<S: Simd>(acc: &mut [S::F; 10], x: S::F, one: S::F) {
 /// The interval of a sum of squares in a frame. `none` says that all of them are 0: the squares of
 /// what is tiny are as well.
 ///
-/// A scaled element may be off by 2^-1074, and its square by as much again. Sums above
+/// A scaled element may be off by [`FLUSHED`], and its square by as much again. Sums above
 /// [`LEAST_SQUARES`], and no others are answered, have fewer than 2^64 terms, so that this is below
-/// 2^-300 of them.
+/// 2^-280 of them.
 #[inline(always)]
 fn framed([t, f, b]: [f64; SUM], none: bool, len: f64) -> Interval {
     let found = interval([t, f, b], len);
@@ -567,8 +591,9 @@ fn framed([t, f, b]: [f64; SUM], none: bool, len: f64) -> Interval {
 
 #[inline(always)]
 fn shifted(p: [f64; 10], len: f64) -> Interval {
-    // What is made smaller may become 0, or equal.
-    framed([p[3], p[4], p[5]], p[7] == 0.0 && p[Frame::scale(10)] >= 1.0, len)
+    // What is made smaller may become 0, or equal; but not equal to what is normal.
+    let [origin, scale] = [Frame::origin(10), Frame::scale(10)].map(|part| p[part]);
+    framed([p[3], p[4], p[5]], (p[7] == 0.0) & ((scale >= 1.0) | (origin.abs() >= 1.0)), len)
 }
 
 /// Sums with their errors, and behind these what tells special elements, and any; then the frame,

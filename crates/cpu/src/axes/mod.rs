@@ -31,6 +31,7 @@ mod short;
 mod side;
 mod states;
 mod strips;
+mod survey;
 mod tables;
 mod turned;
 mod walk;
@@ -45,6 +46,7 @@ pub(crate) use states::Spread;
 
 use crate::isa::Isa;
 use crate::plan::Plan;
+use crate::scatter::Scatter;
 use crate::walks;
 use core::alloc::Layout;
 use fold::{OfTables, Part, Use};
@@ -66,6 +68,8 @@ pub(crate) struct Question<'a> {
     /// Whether the second array has a byte for each element of the first, which is 0 where that does
     /// not count.
     pub(crate) marked: bool,
+    /// How far apart the elements of a single output are.
+    pub(crate) scatter: Scatter,
     /// The bits of an element that takes part in each output.
     pub(crate) initial: Option<u64>,
     /// Answers an operation, by its place, for one output, by its index, in the general way.
@@ -117,7 +121,7 @@ impl Question<'_> {
 
     /// The accumulators of an operation, if it has some.
     fn column(&self, place: usize) -> Option<Column> {
-        let Question { plan, ops, rules, isa, .. } = *self;
+        let Question { plan, ops, rules, isa, threads, .. } = *self;
         let (op, dtype, len) = (ops[place], plan.dtype(), plan.len());
         // Positions of NaNs are left out by the order of elements.
         let may_omit = op.arity() == 1 && !matches!(op, Op::CountNan | Op::ArgMin | Op::ArgMax);
@@ -145,8 +149,10 @@ impl Question<'_> {
         let prepared =
             |omits: bool| (omits || self.marked).then_some(Preparation { isa, dtype, omits });
         let mut stages = Vec::new();
-        // A single output that is not found is worth its state.
-        let single = plan.outputs() == 1 && len > LONG && !self.marked;
+        // A single output that is not found is worth its state: of that all threads add elements, and
+        // of other stages one.
+        let alone = self.scatter != Scatter::Near && threads.count() == 1;
+        let single = plan.outputs() == 1 && len > LONG && !self.marked && !alone;
         if omits && !self.marked && !single {
             // Accumulators that answer nothing where there are NaNs come first.
             let usual = chosen(&seen).and_then(|chosen| chosen.stages.into_iter().next());
@@ -161,6 +167,10 @@ impl Question<'_> {
         }
         let preparation = prepared(omits);
         stages.extend(folds.into_iter().map(|fold| Stage { fold, preparation }));
+        // The first of f64 do not know infinities and NaNs.
+        if self.scatter == Scatter::Special && taken == DType::F64 && stages.len() > 1 {
+            stages.remove(0);
+        }
         if single {
             stages.truncate(1);
         }

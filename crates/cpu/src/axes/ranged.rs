@@ -119,7 +119,7 @@ impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
     ) {
         let Ranged { isa, asked, nans } = self.fold;
         let RangedCells { sums, least, most, scratch, .. } = self;
-        let wanted = Wanted { asked, dtype: DType::F32, least: None, exponent: 0 };
+        let wanted = Wanted { asked, dtype: DType::F32, least: None, scales: None };
         let request = Request { isa, place, lengths, scratch, missing };
         request.finish(wanted, to, &mut |outputs, _, pair| {
             let into = if asked.first() { &mut pair.first } else { &mut pair.second };

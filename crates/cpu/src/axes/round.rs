@@ -117,7 +117,7 @@ impl Interval {
         (found, (least.to_bits() == most.to_bits()) & least.is_finite())
     }
 
-    /// The number times `2^exponent`, of -1800 to -600, rounded to a multiple of 2^-1074 that is
+    /// The number times `2^exponent`, of -2000 to -600, rounded to a multiple of 2^-1074 that is
     /// below 2^-1022, and whether that could be had.
     ///
     /// Beside 2^52 units a magnitude is rounded to whole units, to the even one in the middle; what
@@ -125,7 +125,7 @@ impl Interval {
     #[inline(never)]
     fn times_power_to_subnormal(self, exponent: i32) -> (Interval, bool) {
         let Interval { high, low, off } = self.normal();
-        if !(-1800..=-600).contains(&exponent) {
+        if !(-2000..=-600).contains(&exponent) {
             return (Interval::UNKNOWN, false);
         }
         let unit = power_of_two(-1074 - exponent);

@@ -500,8 +500,23 @@ impl Run<'_> {
         space: &mut Space,
     ) {
         cells.iter_mut().for_each(|cells| cells.clear(outputs.len()));
-        space.counts.clear();
-        space.counts.resize(outputs.len(), u64::from(self.initial.is_some()));
+        let count = |space: &mut Space| {
+            space.counts.clear();
+            space.counts.resize(outputs.len(), u64::from(self.initial.is_some()));
+        };
+        count(space);
+        let surveyed = cells.iter_mut().filter_map(|cells| {
+            let wanted = cells.begin_survey(outputs.len());
+            wanted.then_some(&mut **cells)
+        });
+        let mut surveyed: Vec<&mut dyn Cells> = surveyed.collect();
+        if !surveyed.is_empty() {
+            self.add_initial(&mut surveyed, outputs.len(), space);
+            self.take_in(&mut surveyed, outputs.clone(), None, how, space);
+            surveyed.iter_mut().for_each(|cells| cells.end_survey(outputs.len()));
+            // They come again.
+            count(space);
+        }
         self.begin(cells, &outputs, space);
         self.add_initial(cells, outputs.len(), space);
         self.take_in(cells, outputs, None, how, space);

@@ -294,23 +294,42 @@ impl<'a> StripTables<'a> {
         let Space { missing, prepare, counts, .. } = space;
         let mut prepared =
             how.map(|how| (Prepare::again(prepare, how), &mut counts[columns.clone()]));
-        let (inner, [first, second]) = (self.inner, &self.tables);
         cells.clear(columns.len());
-        let (first, initial) = first.split_at(first.len() - self.extra);
-        if let Some(table) = first.first().filter(|_| cells.wants_origins()) {
-            // SAFETY: see the fields, here and below.
+        if cells.begin_survey(columns.len()) {
+            self.take_in(cells, &columns, &mut prepared);
+            cells.end_survey(columns.len());
+            // They come again.
+            prepared.iter_mut().for_each(|(_, counts)| counts.fill(self.extra as u64));
+        }
+        if let Some(table) = self.tables[0].first().filter(|_| cells.wants_origins()) {
+            // SAFETY: see the fields.
             unsafe { cells.origins(0, self.part(table, 0..1, &columns)) };
         }
+        self.take_in(cells, &columns, &mut prepared);
+        let all = Lengths::Same((self.elements + self.extra) as u64);
+        let lengths = prepared.map_or(all, |(_, counts)| Lengths::Counts(counts));
+        cells.answer(0, lengths, to, missing);
+    }
+
+    /// Lets accumulators take in all elements of some outputs, which are counted if they are prepared.
+    fn take_in(
+        &self,
+        cells: &mut dyn Cells,
+        columns: &Range<usize>,
+        prepared: &mut Option<(&mut Prepare, &mut [u64])>,
+    ) {
+        let (inner, [first, second]) = (self.inner, &self.tables);
+        let (first, initial) = first.split_at(first.len() - self.extra);
         for table in initial {
-            // SAFETY: as above.
-            unsafe { cells.columns(0, self.part(table, 0..1, &columns), self.elements) };
+            // SAFETY: see the fields, here and below.
+            unsafe { cells.columns(0, self.part(table, 0..1, columns), self.elements) };
         }
         for at in (0..self.elements).step_by(inner) {
             let part = |tables: &[Table<'a, ()>]| match tables {
-                [whole] => self.part(whole, at..at + inner, &columns),
-                many => self.part(&many[at / inner], 0..inner, &columns),
+                [whole] => self.part(whole, at..at + inner, columns),
+                many => self.part(&many[at / inner], 0..inner, columns),
             };
-            if let Some((prepare, counts)) = &mut prepared {
+            if let Some((prepare, counts)) = prepared {
                 let place = (Form::Columns, 0, at);
                 // SAFETY: as above; only of one array are elements prepared in strips.
                 unsafe { prepare.take(&mut [&mut *cells], place, part(first), None, counts) };
@@ -322,9 +341,6 @@ impl<'a> StripTables<'a> {
                 unsafe { cells.column_pairs(0, [part(first), part(second)]) };
             }
         }
-        let all = Lengths::Same((self.elements + self.extra) as u64);
-        let lengths = prepared.map_or(all, |(_, counts)| Lengths::Counts(counts));
-        cells.answer(0, lengths, to, missing);
     }
 }
 

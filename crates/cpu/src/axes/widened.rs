@@ -385,6 +385,14 @@ impl Cells for WidenedCells {
         unsafe { self.take((Form::Columns, place, at), table, None) }
     }
 
+    fn begin_survey(&mut self, count: usize) -> bool {
+        self.inner.begin_survey(count)
+    }
+
+    fn end_survey(&mut self, count: usize) {
+        self.inner.end_survey(count);
+    }
+
     fn wants_origins(&self) -> bool {
         self.inner.wants_origins()
     }

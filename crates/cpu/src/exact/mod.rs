@@ -78,6 +78,12 @@ pub(crate) const fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
+/// The exponent of the power of two that is at most the magnitude of `x`, which is normal.
+#[inline(always)]
+pub(crate) fn exponent_of(x: f64) -> i32 {
+    (x.to_bits() >> 52 & 0x7ff) as i32 - 1023
+}
+
 /// What the previous blocks taught: speed only, never the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuner {
