@@ -244,8 +244,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         }
         let some = place..place + rows[0].count();
         assert!(rows[1].count() == some.len());
+        let firsts = self.firsts.get(some.clone()).unwrap_or_default();
         let parts = some_of(&mut self.parts, some);
-        self.fold.run(RowByRow::<O, M, P> { rows, parts, measure: PhantomData });
+        self.fold.run(RowByRow::<O, M, P> { rows, firsts, parts, measure: PhantomData });
     }
 
     /// Adds each column to its output, from `place` on.
@@ -757,6 +758,8 @@ impl<O: Operands, M: Measure<P>, const P: usize> Columns<'_, O, M, P> {
 struct RowByRow<'a, 'b, O: Operands, M, const P: usize> {
     /// The second are those of the second array, if there is one.
     rows: [Rows<'a, O::Item>; 2],
+    /// The elements that are origins, of measures that have some.
+    firsts: &'b [O::Item],
     /// As many as there are rows.
     parts: [&'b mut [f64]; P],
     measure: PhantomData<M>,
@@ -849,7 +852,9 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
         let frame = if const { M::FRAMED } {
             let [origin, scale] =
                 [Frame::origin(P), Frame::scale(P)].map(|p| self.parts[p][output]);
-            [origin, scale, M::NEUTRAL.unwrap_or(origin / scale)]
+            // Not the origin over the scale, which may be subnormal and then become zero.
+            let first = || if M::SHIFTED { self.firsts[output].wide() } else { 0.0 };
+            [origin, scale, M::NEUTRAL.unwrap_or_else(first)]
         } else {
             [0.0; 3]
         };

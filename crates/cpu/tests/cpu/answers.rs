@@ -1239,6 +1239,42 @@ fn products_stay_within_f64_on_their_way() {
 }
 
 #[test]
+fn squares_and_exponentials_of_any_magnitude_are_those_of_the_states() {
+    let mut random = Rng::with_seed(seed(4));
+    for round in 0..60 {
+        // Subnormal, tiny, far apart, next to infinite; alike but for their last bits.
+        let [least, most] = [[-1074, -1022], [-1074, -900], [-1074, 1023], [900, 1023]][round % 4];
+        let alike = round % 5 == 0;
+        // Of a few elements in strips, and of rows that end within a vector.
+        let len = [2, 3, 4, 7, 17, 65, 67, 72, 79, 130][round % 10];
+        let first = random.i32(least..=most);
+        let mut bytes = Vec::new();
+        for i in 0..len * 30 {
+            let exponent = if alike { first } else { random.i32(least..=most) };
+            let digits =
+                if alike { 1.5 + f64::EPSILON * (i % 3) as f64 } else { 1.0 + random.f64() };
+            let sign = if alike || random.bool() { 1.0 } else { -1.0 };
+            let half = exponent / 2;
+            let x = sign * digits * 2f64.powi(half) * 2f64.powi(exponent - half);
+            // A few zeros, infinities and NaNs.
+            let x = *[0.0, f64::INFINITY, f64::NAN].get(random.usize(..200)).unwrap_or(&x);
+            bytes.extend_from_slice(&x.to_le_bytes());
+        }
+        let row = 8 * len as isize;
+        for strides in [vec![row, 8], vec![8, 240]] {
+            let (shape, bytes) = (vec![30, len], bytes.clone());
+            let array = Array { dtype: DType::F64, shape, strides, offset: 0, bytes };
+            for op in [Op::Var, Op::Std, Op::SumSq, Op::Norm2, Op::LogSumExp] {
+                for nan in [NanPolicy::Propagate, NanPolicy::Omit] {
+                    let rules = Rules::default().nan(nan);
+                    one(&array, &[false, true], op, &[1], &rules, &format!("round {round}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_nan_in_a_long_row_is_found() {
     let mut random = Rng::with_seed(seed(3));
     for dtype in [DType::F32, DType::F64] {
