@@ -44,7 +44,7 @@ UNITS = {
     "kernels": "modules of kernels, and bytes of their archive",
     "bytes": "bytes, stripped",
     "build": "seconds of processor time, built from nothing",
-    "crate": "seconds of processor time of the compiler, by crate: for the tests, ten largest",
+    "crate": "seconds of processor time of the compiler, by crate: ten largest of the command, and of the tests",
     "tests": "seconds of processor time, by binary of tests",
 }
 
@@ -187,8 +187,9 @@ def timed(folder, name, words):
 
 def command(folder):
     """The README's first command."""
-    seconds, _, _ = timed(folder, "command", ["build", "--release", "--quiet", "--package", "warpfold-cli"])
+    seconds, parts, _ = timed(folder, "command", ["build", "--release", "--quiet", "--package", "warpfold-cli"])
     yield "build", "the command, release", seconds
+    yield from (("crate", f"{name}, release", took) for name, took in parts[:10])
     yield "bytes", "command", stripped(folder / "target-command/release/warpfold")
 
 
@@ -235,7 +236,7 @@ def measure(options, folder):
     asked = [
         (options.programs, lambda: programs(folder)),
         (options.build, lambda: command(folder)),
-        (options.build or options.tests, lambda: tests(folder, options.tests)),
+        (options.build or options.tests, lambda: tests(folder, options.tests or options.all)),
         (options.wheel, lambda: wheel(folder)),
     ]
     for wanted, part in asked:
