@@ -228,7 +228,7 @@ impl<U: Use> Choice<'_, U> {
             Op::Norm2 => self.sums::<Alone<T>, _, _, 1, 3>(Asked::Root, squares, Pairs::<false>),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
-                let shifted = self.measured::<Alone<T>, _, 10>(asked, Shifted)?;
+                let shifted = self.measured::<Alone<T>, _, 10>(asked, Shifted::<false>)?;
                 let chosen = self.sums::<Alone<T>, _, _, 2, 5>(asked, both, RoughShifted)?;
                 Some(chosen.then(self.of, shifted))
             }
@@ -255,7 +255,7 @@ impl<U: Use> Choice<'_, U> {
                     let both = self.measured::<Alone<f64>, _, 7>(asked, Both)?;
                     return Some(Chosen::new(self.of, both).then(self.of, fine));
                 }
-                let shifted = self.measured::<Alone<f64>, _, 10>(asked, Shifted)?;
+                let shifted = self.measured::<Alone<f64>, _, 10>(asked, Shifted::<true>)?;
                 let both = self.measured::<Alone<f64>, _, 7>(asked, Both)?;
                 let chosen = Chosen::new(self.of, both).then(self.of, shifted);
                 Some(chosen.then(self.of, shifted.surveyed()))

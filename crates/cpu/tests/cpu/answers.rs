@@ -874,6 +874,35 @@ fn equal_elements_have_no_spread() {
 }
 
 #[test]
+fn variances_between_two_numbers_go_to_the_even_one() {
+    // Squares of the differences of neighbours have a bit more than the answers, as a rule.
+    let mut random = Rng::with_seed(seed(12));
+    for len in [2, 3, 4, 8, 65, 80] {
+        for dtype in [DType::F32, DType::F16, DType::BF16] {
+            let size = dtype.size();
+            let bits = element(dtype, 1.0);
+            let some = if dtype == DType::F32 { 1 << 13 } else { 1 << 6 };
+            let bytes: Vec<u8> = (0..len * 300)
+                .flat_map(|_| (bits + random.u64(..some)).to_le_bytes()[..size].to_vec())
+                .collect();
+            for strides in [
+                vec![(size * len) as isize, size as isize],
+                vec![size as isize, (300 * size) as isize],
+            ] {
+                let (shape, bytes) = (vec![300, len], bytes.clone());
+                let array = Array { dtype, shape, strides, offset: 0, bytes };
+                for op in [Op::Var, Op::Std] {
+                    for ddof in [0, 1] {
+                        let rules = Rules::default().ddof(ddof);
+                        one(&array, &[false, true], op, &[1], &rules, "neighbours");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn products_of_many_outputs_are_those_of_their_states() {
     // Around the lanes, the room of a lane, and a block.
     let mut random = Rng::with_seed(seed(11));
