@@ -37,6 +37,9 @@ def limits_are_kept(folder):
     # A limit that is spelt wrong would limit nothing.
     status, _, err = run(folder, "[line]\nthreads = 1\n")
     assert status == 1 and "[line] is no section" in err, err
+    # One of seconds would judge the machine.
+    status, _, err = run(folder, "[build]\n\"the wheel\" = 550\n")
+    assert status == 1 and "[build] is of a machine" in err, err
     status, _, err = run(folder, "[lines]\nthread = 500\n")
     assert status == 1 and "there is no thread" in err, err
 
