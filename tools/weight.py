@@ -20,6 +20,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import resource
 import shutil
 import struct
@@ -48,6 +49,7 @@ UNITS = {
     "kernels": "modules of kernels, and bytes of their archive",
     "bytes": "bytes, stripped",
     "compiled": "bytes of the library's crates as a small program has them compiled",
+    "calls": "vector instructions of the CPU backend that are calls, since what uses them was compiled apart",
     "build": "seconds of processor time, built from nothing",
     "crate": "seconds of processor time of the compiler, by crate: ten largest of the command, and of the tests",
     "tests": "seconds of processor time, by binary of tests",
@@ -150,6 +152,16 @@ def built():
     yield from (("wheel", path.stat().st_size) for path in sorted((TARGET / "weight/wheels").glob("warpfold-*.whl")))
 
 
+# The name of a function for a vector instruction of x86-64, as compilers have it.
+INTRINSIC = re.compile(rb"core_arch3x86[0-9]+(?:avx|fma|f16c)[0-9a-z]*?[0-9]+(_+mm[0-9a-z_]+)")
+
+
+def calls(library):
+    """The vector instructions that a library has functions for. Each is one instruction where it is inlined, and a call where a closure
+    or a function around it was not: such were 20 times as slow."""
+    return set(INTRINSIC.findall(library.read_bytes()))
+
+
 def programs(folder):
     """Small programs: what a function and a question bring along, and what it costs to build them."""
     package = folder / "programs"
@@ -168,6 +180,8 @@ def programs(folder):
         yield "build", f"a program with sum, {profile}", seconds
         libraries = (at / ("debug" if profile == "dev" else profile) / "deps").glob("libwarpfold*.rlib")
         yield "compiled", profile, sum(path.stat().st_size for path in libraries)
+    for library in (at / "release/deps").glob("libwarpfold_cpu-*.rlib"):
+        yield "calls", "release", len(calls(library))
     subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=package, env=environment(at), check=True)
     for name in ("sum", "reduction"):
         yield "bytes", f"a program with {name}", (at / "release" / name).stat().st_size

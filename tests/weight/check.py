@@ -82,7 +82,14 @@ def the_time_of_each_call_counts(folder):
     assert subprocess.run(failing, env={"PATH": "/usr/bin:/bin", "WEIGHT_LOG": str(log)}).returncode == 3
 
 
-for check in (limits_are_kept, limits_of_the_repository_name_what_is_measured, archives_are_read, the_time_of_each_call_counts):
+def instructions_that_are_calls_are_found(folder):
+    path = folder / "libwarpfold_cpu-0.rlib"
+    # Mangled in the old way and in the new one; what every machine has is inlined or not.
+    path.write_bytes(b"_ZN4core9core_arch3x867avx512f14_mm512_loadu_pd17h0E\0_RNvNtNtCs1_4core9core_arch3x863avx13__mm256_cmp_pd\0_ZN4core9core_arch3x864sse214_mm_set1_epi817h0E")
+    assert len(weight.calls(path)) == 2, weight.calls(path)
+
+
+for check in (limits_are_kept, limits_of_the_repository_name_what_is_measured, archives_are_read, the_time_of_each_call_counts, instructions_that_are_calls_are_found):
     with tempfile.TemporaryDirectory() as folder:
         check(pathlib.Path(folder))
     print(f"{check.__name__}: ok")

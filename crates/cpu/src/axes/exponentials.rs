@@ -79,7 +79,7 @@ const TAILS: [u64; STEPS] = [
 unsafe fn exponential<S: Simd>(d: S::F, more: S::F) -> [S::F; 2] {
     // SAFETY: passed on from the caller.
     unsafe {
-        let [zero, one] = [0.0, 1.0].map(|x| S::splat(x));
+        let [zero, one] = [S::splat(0.0), S::splat(1.0)];
         // `a b + c`.
         let fused = |a, b, c| S::mul_sub(a, b, S::sub(zero, c));
         let x = S::min(S::splat(MOST), S::max(S::splat(LEAST), d));

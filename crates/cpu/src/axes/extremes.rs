@@ -500,12 +500,15 @@ impl<O: Order> Lanes for First<O> {
 
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[O::Word], at: usize) -> Option<(O::Word, u32, ())> {
-        if items.len() < LONG_ROW {
-            return None;
+        let glance = items.first_chunk::<LONG_ROW>()?;
+        // What nothing is better than ends the search: a NaN, of which there may be many.
+        let is_end = |x| self.order.key(x) == self.order.end();
+        if glance.iter().fold(false, |any, &x| any | is_end(x)) {
+            let first = place(glance, is_end);
+            return Some((self.order.end(), (at + first) as u32, ()));
         }
         let mut found: Option<(O::Word, u32, ())> = None;
         let (mut start, mut rest) = (at, items);
-        // A NaN that is among the first elements ends the search.
         let mut most = SEARCHED;
         while !rest.is_empty() {
             let (items, after) = rest.split_at(most.min(rest.len()));

@@ -176,22 +176,23 @@ pub(super) unsafe fn first<S: Simd, W: FloatWord>(
             odds = W::or_unordered::<S>(odds, x, y);
             (c, d) = (W::earliest::<S>(c, x, at), W::earliest::<S>(d, y, at));
         }
-        let (mut best, mut odds) = ([a, b, c, d], odds);
+        let mut best = [a, b, c, d];
         let mut next = whole * in_group;
-        let mut take = |best: &mut [W::Vector<S>; 2], first: usize, group: usize| {
-            let x = W::xor::<S>(W::load::<S>(p.add(first)), flip);
-            odds = W::or_unordered::<S>(odds, x, x);
-            *best = W::earliest::<S>(*best, x, W::splat::<S>(W::of(group as u64)));
-        };
-        for best in &mut best[..GROUP - 1] {
-            if len - next >= lanes {
-                take(best, next, whole);
-                next += lanes;
+        let at = W::splat::<S>(W::of(whole as u64));
+        for (v, best) in best.iter_mut().enumerate() {
+            if next == len {
+                break;
             }
-        }
-        if next < len {
-            // With some of the elements before it, which are not less than themselves.
-            take(&mut best[GROUP - 1], len - lanes, whole);
+            // The last one with some of the elements before it, which are not less than themselves.
+            let is_last = v == GROUP - 1;
+            if !is_last && len - next < lanes {
+                continue;
+            }
+            let from = if is_last { len - lanes } else { next };
+            let x = W::xor::<S>(W::load::<S>(p.add(from)), flip);
+            odds = W::or_unordered::<S>(odds, x, x);
+            *best = W::earliest::<S>(*best, x, at);
+            next = from + lanes;
         }
         let mut least = best[0];
         for (v, [element, group]) in best.into_iter().enumerate() {

@@ -98,11 +98,13 @@ unsafe fn masked<S: Simd, M: Measure<P>, const P: usize>(
     // SAFETY: passed on from the caller: a whole vector of the mask.
     unsafe {
         let mask = S::load(mask);
-        let kept = pair.map(|x| S::and(x, mask));
-        if const { M::SHIFTED } {
-            return kept.map(|x| S::or_xor(x, neutral, S::and(neutral, mask)));
+        let [x, y] = pair;
+        let kept = [S::and(x, mask), S::and(y, mask)];
+        if const { !M::SHIFTED } {
+            return kept;
         }
-        kept
+        let beside = S::and(neutral, mask);
+        [S::or_xor(kept[0], neutral, beside), S::or_xor(kept[1], neutral, beside)]
     }
 }
 
@@ -858,8 +860,9 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
         } else {
             [0.0; 3]
         };
+        let [origin, scale, neutral] = frame;
         // SAFETY: passed on from the caller.
-        frame.map(|x| unsafe { S::splat(x) })
+        unsafe { [S::splat(origin), S::splat(scale), S::splat(neutral)] }
     }
 
     /// A row, and the second array's.

@@ -5,7 +5,7 @@ use super::lengths::Lengths;
 use super::prepare::{Preparation, Prepare};
 use super::strips::{StripTables, Strips};
 use super::turned::Turned;
-use super::walk::{Form, Segment, Walk};
+use super::walk::{Form, Segment, Walk, move_by};
 use crate::pack::{Pack, room};
 use crate::table::Table;
 use core::alloc::Layout;
@@ -15,10 +15,13 @@ use warpfold_core::op::Numbers;
 use warpfold_core::{DType, Error, Result};
 use warpfold_threads::{Pieces, Threads};
 
-/// Elements of a row that is looked at before it is asked whether more can matter.
-const GLANCE: usize = 8192;
-/// Of so many outputs, one that has to be looked at again is looked at alone.
-const FEW: usize = 16;
+/// Elements of an output that are looked at before it is asked whether more can matter: so many at
+/// first, then [`GROWTH`] times as many as before, up to the most.
+const GLANCE: usize = 64;
+const GROWTH: usize = 8;
+const MOST_SEEN: usize = 8192;
+/// Where of so many outputs one is left at most, those that are left are looked at without the others.
+const FEW: usize = 4;
 /// The most outputs that a thread takes at a time in strips.
 const MANY: usize = 1 << 14;
 /// Bytes of elements that several operations take in one after the other.
@@ -128,8 +131,9 @@ pub(super) struct Space {
     pub(super) segments: Vec<Segment>,
     /// Copies of elements. Whole words, so that those of every type are aligned.
     pub(super) buffers: [Vec<u64>; 2],
-    /// The same, of a strip.
+    /// The same, of a strip, and of outputs that are gathered.
     pub(super) strip: [Vec<u64>; 2],
+    pub(super) gathered: [Vec<u64>; 2],
     /// Outputs without an answer: their places in the block.
     pub(super) missing: Vec<usize>,
     /// The same, with the outputs in C order.
@@ -478,8 +482,13 @@ impl Run<'_> {
     }
 
     /// Elements of an output.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.walk.elements()
+    }
+
+    /// Bytes of an element of each array.
+    pub(super) fn sizes(&self) -> [usize; 2] {
+        [self.item.size(), self.second.size()]
     }
 
     /// The longest of the reduced axes, and ranges of it, at most so many.
@@ -585,7 +594,7 @@ impl Run<'_> {
         };
         let inner = walk.reduced.len() - 1;
         let settles = cells.iter().all(|cells| cells.settles());
-        let mut panel = if settles { walk.panel.min(GLANCE) } else { walk.panel };
+        let mut panel = walk.panel;
         if cells.len() > 1 {
             // What several take in stays in the cache for all of them.
             panel = panel.min((SEVERAL / self.item.size() / outputs.len()).max(LANES));
@@ -593,6 +602,11 @@ impl Run<'_> {
         if walk.form == Form::Columns && walk.copied == [false; 2] && !settles {
             let least = cells.iter().map(|cells| cells.least_panel()).max().unwrap_or(1);
             panel = panel.max(TABLE / outputs.len().max(1)).max(least);
+        }
+        let most = panel.min(MOST_SEEN);
+        if settles {
+            // Rows that are joined are taken in whole.
+            panel = if walk.joined > 1 { most } else { panel.min(GLANCE) };
         }
         // The indices of the outer axes, as an odometer.
         let mut index: Vec<usize> = (0..inner).map(|axis| range(axis).start).collect();
@@ -624,8 +638,11 @@ impl Run<'_> {
                     self.tables(cells, segment, offsets, (part, place * len + at), how, space);
                 }
                 at += count;
-                if settles && cells.iter().all(|cells| cells.is_settled()) {
-                    break 'walk;
+                if settles {
+                    if cells.iter().all(|cells| cells.is_settled()) {
+                        break 'walk;
+                    }
+                    panel = (panel * GROWTH).min(most);
                 }
             }
             // The next index, the innermost of these axes first.
@@ -808,48 +825,61 @@ impl Run<'_> {
                 break;
             }
             let (before, how) = (left.len(), team.asked.stages[stage].preparation);
-            // All of the block together, unless a few are left.
+            // All of the block, unless a few are left.
             let together = before * FEW >= outputs.len();
-            let count = if together { outputs.len() } else { 1 };
+            let (tables, batch) = match self.gathered_together() {
+                _ if together => (tables, before),
+                Some(batch) => (None, batch.min(team.outputs).min(before)),
+                None => (None, 1),
+            };
+            let count = if together { outputs.len() } else { batch };
             let mut words = vec![0u64; (count * size).div_ceil(8)];
             let words: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
             let mut whole;
-            let tables = tables.filter(|_| together);
             let cells: &mut dyn Cells = if tables.is_some() || count <= team.outputs {
                 team.cells(stage)
             } else {
                 whole = team.asked.stages[stage].fold.cells(count);
                 &mut *whole
             };
-            let mut answer = |outputs: Range<usize>, words: &mut [u8], space: &mut Space| {
-                if let Some(tables) = tables {
-                    space.missing.clear();
-                    tables.answer(cells, how, words, space);
-                    return;
-                }
-                self.take_all(&mut [&mut *cells], outputs, how, space);
+            let mut kept = 0;
+            for from in (0..before).step_by(batch) {
+                let some = from..before.min(from + batch);
                 space.missing.clear();
-                let lengths = self.lengths(how, &space.counts);
-                cells.answer(0, lengths, words, &mut space.missing);
-            };
-            if together {
-                answer(outputs.clone(), words, space);
+                if let Some(tables) = tables {
+                    tables.answer(cells, how, words, space);
+                } else if together || batch == 1 {
+                    let place = left[from].0;
+                    let outputs = if together { 0..outputs.len() } else { place..place + 1 };
+                    self.take_all(
+                        &mut [&mut *cells],
+                        begin + outputs.start..begin + outputs.end,
+                        how,
+                        space,
+                    );
+                    let lengths = self.lengths(how, &space.counts);
+                    cells.answer(0, lengths, words, &mut space.missing);
+                } else {
+                    let places = left[some.clone()].iter().map(|&(place, _)| begin + place);
+                    let gathered = self.gathered(places, space);
+                    gathered.answer(cells, how, &mut words[..some.len() * size], space);
+                }
+                for i in some {
+                    let place = left[i].0;
+                    let at = if together { place } else { i - from };
+                    let none = of_some && how.is_some() && space.counts[at] == 0;
+                    // In order, as they were asked for.
+                    if none || space.missing.binary_search(&at).is_ok() {
+                        left[kept] = left[i];
+                        kept += 1;
+                    } else {
+                        // SAFETY: as above.
+                        let to = unsafe { answers.run(begin + place - first, 1) };
+                        to.copy_from_slice(&words[at * size..][..size]);
+                    }
+                }
             }
-            left.retain(|&(place, _)| {
-                if !together {
-                    answer(begin + place..begin + place + 1, words, space);
-                }
-                let at = if together { place } else { 0 };
-                let none = of_some && how.is_some() && space.counts[at] == 0;
-                // In order, as they were asked for.
-                let found = !none && space.missing.binary_search(&at).is_err();
-                if found {
-                    // SAFETY: as above.
-                    let to = unsafe { answers.run(begin + place - first, 1) };
-                    to.copy_from_slice(&words[at * size..][..size]);
-                }
-                !found
-            });
+            left.truncate(kept);
             most = most.max((before - left.len(), stage));
         }
         team.learn(most.1);
@@ -883,13 +913,5 @@ impl Run<'_> {
         // SAFETY: passed on from the caller.
         let to = unsafe { out.answers.run(outputs.start - out.start, outputs.len()) };
         cells.answer(0, self.lengths(how, &space.counts), to, &mut space.missing);
-    }
-}
-
-/// Goes `count` steps on, in both arrays.
-#[inline(always)]
-pub(super) fn move_by(offsets: &mut [isize; 2], count: usize, strides: [isize; 2]) {
-    for (offset, stride) in offsets.iter_mut().zip(strides) {
-        *offset += count.cast_signed() * stride;
     }
 }

@@ -8,7 +8,7 @@
 use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
 use super::prepare::{Preparation, Prepare};
-use super::run::{Run, Space, move_by};
+use super::run::{Run, Space};
 use super::short;
 use super::walk::{BUFFER, Form, SHORT_ROW, Segment};
 use crate::pack::{Pack, room};
@@ -26,6 +26,8 @@ const STREAMS: usize = 16;
 const FAR: isize = 2048;
 /// Of fewer outputs there is nothing to put side by side.
 const FEW: usize = 8;
+/// Outputs of more elements are not gathered: each is worth a call.
+const GATHERED: usize = 256;
 /// Runs of fewer outputs cost more to begin than to read, unless their elements have so many
 /// bytes, and those of a row fill vectors.
 const SHORT_RUN: usize = 128;
@@ -85,17 +87,6 @@ impl Run<'_> {
         if lies && elements > STREAMS && along.abs() >= FAR {
             return None;
         }
-        let mut outer = vec![[0; 2]];
-        for &(len, strides) in &walk.reduced[..walk.reduced.len() - 1] {
-            let all = outer.iter().flat_map(|&offsets| {
-                (0..len).map(move |i| {
-                    let mut offsets = offsets;
-                    move_by(&mut offsets, i, strides);
-                    offsets
-                })
-            });
-            outer = all.collect();
-        }
         // Where nothing is copied nothing needs room: a strip is a whole run of columns where
         // it lies, or a part of a long one. Long elements are read faster by parts that would
         // fit the buffer.
@@ -104,7 +95,7 @@ impl Run<'_> {
         let room = if whole { run } else { walk.together(elements) };
         let len = room.min(strip);
         let run = if lies { run } else { usize::MAX };
-        Some(Strips { len, run, elements, outer })
+        Some(Strips { len, run, elements, outer: walk.runs() })
     }
 
     /// The elements of the outputs of a strip, copied to the buffers where they do not lie in
@@ -168,13 +159,85 @@ impl Run<'_> {
             let stride = (count * size).cast_signed();
             tables.push(Table::of_any(all.as_ptr().cast(), stride, strips.elements, count));
         }
-        let mut extra = 0;
-        if let Some(table) = self.initial_row(count, initial) {
-            // One more element of each.
-            tables[0].push(table);
-            extra = 1;
+        let extra = self.add_initial_table(&mut tables, count, initial);
+        let sizes = [size; 2];
+        StripTables { tables, count, elements: strips.elements, extra, inner: len, sizes }
+    }
+
+    /// How many outputs are gathered at a time, if it is worth it.
+    pub(super) fn gathered_together(&self) -> Option<usize> {
+        let elements = self.len();
+        (elements <= GATHERED).then(|| (BUFFER / self.item.size() / elements.max(1)).max(FEW))
+    }
+
+    /// The elements of some outputs from anywhere, copied to the buffers: a strip of them. They are
+    /// found in the first array's order.
+    pub(super) fn gathered(
+        &self,
+        outputs: impl ExactSizeIterator<Item = usize>,
+        space: &mut Space,
+    ) -> StripTables<'_> {
+        let (walk, count) = (&self.walk, outputs.len());
+        let Space { segments, gathered: buffers, initial, .. } = space;
+        let mut offsets = Vec::with_capacity(count);
+        for output in outputs {
+            walk.segments(output, output + 1, segments);
+            offsets.extend(segments.first().map(|segment| segment.offsets));
         }
-        StripTables { tables, count, elements: strips.elements, extra, inner: len, size }
+        let (len, along) = walk.reduced.last().copied().unwrap_or((1, [0; 2]));
+        let (runs, elements, sizes) = (walk.runs(), self.len(), self.sizes());
+        let mut tables: [Vec<Table<'_, ()>>; 2] = Default::default();
+        for (array, (tables, buffer)) in tables.iter_mut().zip(buffers).enumerate() {
+            let Some(origin) = self.origins[array] else { continue };
+            let size = sizes[array];
+            let gather = match size {
+                1 => gather::<1>,
+                2 => gather::<2>,
+                4 => gather::<4>,
+                _ => gather::<8>,
+            };
+            let all = room(buffer, elements * count * size);
+            for (i, row) in all.chunks_exact_mut(count * size).enumerate() {
+                let step = runs[i / len][array] + (i % len).cast_signed() * along[array];
+                let from = origin.wrapping_byte_offset(step);
+                // SAFETY: elements of the walk, which may be read and have this size.
+                unsafe { gather(from, &offsets, array, row) };
+            }
+            let stride = (count * size).cast_signed();
+            tables.push(Table::of_any(all.as_ptr().cast(), stride, elements, count));
+        }
+        let extra = self.add_initial_table(&mut tables, count, initial);
+        StripTables { tables, count, elements, extra, inner: len, sizes }
+    }
+
+    /// One more element of each output, if there is an initial value: how many there are.
+    fn add_initial_table<'t>(
+        &self,
+        tables: &mut [Vec<Table<'t, ()>>; 2],
+        count: usize,
+        buffer: &mut Vec<u64>,
+    ) -> usize {
+        let table = self.initial_row(count, buffer);
+        let extra = usize::from(table.is_some());
+        tables[0].extend(table);
+        extra
+    }
+}
+
+/// Copies elements of `N` bytes that lie at these offsets in an array.
+///
+/// # Safety
+/// They may be read.
+unsafe fn gather<const N: usize>(
+    from: *const u8,
+    offsets: &[[isize; 2]],
+    array: usize,
+    to: &mut [u8],
+) {
+    for (offsets, to) in offsets.iter().zip(to.chunks_exact_mut(N)) {
+        let at = from.wrapping_byte_offset(offsets[array]).cast::<[u8; N]>();
+        // SAFETY: passed on from the caller; any bytes make such an array.
+        to.copy_from_slice(unsafe { &*at });
     }
 }
 
@@ -218,8 +281,8 @@ pub(super) struct StripTables<'a> {
     inner: usize,
     /// Initial values, which have a table behind the others: one or none.
     extra: usize,
-    /// Bytes of an element.
-    size: usize,
+    /// Bytes of an element of each array.
+    sizes: [usize; 2],
 }
 
 impl<'a> StripTables<'a> {
@@ -256,11 +319,12 @@ impl<'a> StripTables<'a> {
     /// Some columns of some rows of a table.
     fn part(
         &self,
+        array: usize,
         table: &Table<'a, ()>,
         rows: Range<usize>,
         columns: &Range<usize>,
     ) -> Table<'a, ()> {
-        let from = table.at(rows.start, 0).wrapping_byte_add(columns.start * self.size);
+        let from = table.at(rows.start, 0).wrapping_byte_add(columns.start * self.sizes[array]);
         Table::of_any(from, table.stride(), rows.len(), columns.len())
     }
 
@@ -275,11 +339,12 @@ impl<'a> StripTables<'a> {
             // SAFETY: see the fields; of two arrays there are equally many tables.
             return unsafe { cells.quick([first, second], to) };
         }
-        let part = |tables: &[Table<'a, ()>]| -> Vec<Table<'a, ()>> {
-            tables.iter().map(|table| self.part(table, 0..table.rows(), &columns)).collect()
+        let part = |array: usize| -> Vec<Table<'a, ()>> {
+            let tables = self.tables[array].iter();
+            tables.map(|table| self.part(array, table, 0..table.rows(), &columns)).collect()
         };
         // SAFETY: as above.
-        unsafe { cells.quick([&part(first), &part(second)], to) }
+        unsafe { cells.quick([&part(0), &part(1)], to) }
     }
 
     /// Answers some outputs by accumulators.
@@ -303,7 +368,7 @@ impl<'a> StripTables<'a> {
         }
         if let Some(table) = self.tables[0].first().filter(|_| cells.wants_origins()) {
             // SAFETY: see the fields.
-            unsafe { cells.origins(0, self.part(table, 0..1, &columns)) };
+            unsafe { cells.origins(0, self.part(0, table, 0..1, &columns)) };
         }
         self.take_in(cells, &columns, &mut prepared);
         let all = Lengths::Same((self.elements + self.extra) as u64);
@@ -322,23 +387,25 @@ impl<'a> StripTables<'a> {
         let (first, initial) = first.split_at(first.len() - self.extra);
         for table in initial {
             // SAFETY: see the fields, here and below.
-            unsafe { cells.columns(0, self.part(table, 0..1, columns), self.elements) };
+            unsafe { cells.columns(0, self.part(0, table, 0..1, columns), self.elements) };
         }
         for at in (0..self.elements).step_by(inner) {
-            let part = |tables: &[Table<'a, ()>]| match tables {
-                [whole] => self.part(whole, at..at + inner, columns),
-                many => self.part(&many[at / inner], 0..inner, columns),
+            let part = |array: usize, tables: &[Table<'a, ()>]| match tables {
+                [whole] => self.part(array, whole, at..at + inner, columns),
+                many => self.part(array, &many[at / inner], 0..inner, columns),
             };
-            if let Some((prepare, counts)) = prepared {
-                let place = (Form::Columns, 0, at);
-                // SAFETY: as above; only of one array are elements prepared in strips.
-                unsafe { prepare.take(&mut [&mut *cells], place, part(first), None, counts) };
-            } else if second.is_empty() {
-                // SAFETY: as above.
-                unsafe { cells.columns(0, part(first), at) };
-            } else {
-                // SAFETY: as above.
-                unsafe { cells.column_pairs(0, [part(first), part(second)]) };
+            let one = part(0, first);
+            let two = (!second.is_empty()).then(|| part(1, second));
+            // SAFETY: as above; beside elements that are prepared there are none or marks.
+            unsafe {
+                match (&mut *prepared, two) {
+                    (Some((prepare, counts)), marks) => {
+                        let place = (Form::Columns, 0, at);
+                        prepare.take(&mut [&mut *cells], place, one, marks, counts);
+                    }
+                    (None, None) => cells.columns(0, one, at),
+                    (None, Some(two)) => cells.column_pairs(0, [one, two]),
+                }
             }
         }
     }

@@ -164,6 +164,23 @@ impl Walk {
         self.reduced.iter().map(|&(len, _)| len).product()
     }
 
+    /// The bytes from an output's first element to the first of each run along the innermost reduced
+    /// axis.
+    pub(super) fn runs(&self) -> Vec<[isize; 2]> {
+        let mut runs = vec![[0; 2]];
+        for &(len, strides) in &self.reduced[..self.reduced.len() - 1] {
+            let all = runs.iter().flat_map(|&offsets| {
+                (0..len).map(move |i| {
+                    let mut offsets = offsets;
+                    move_by(&mut offsets, i, strides);
+                    offsets
+                })
+            });
+            runs = all.collect();
+        }
+        runs
+    }
+
     /// How many outputs there are.
     pub(super) fn outputs(&self) -> usize {
         self.kept.iter().map(|k| k.len).product()
@@ -202,6 +219,14 @@ impl Walk {
                 (left, inside) = (left - 1, 0);
             }
         }
+    }
+}
+
+/// Goes `count` steps on, in both arrays.
+#[inline(always)]
+pub(super) fn move_by(offsets: &mut [isize; 2], count: usize, strides: [isize; 2]) {
+    for (offset, stride) in offsets.iter_mut().zip(strides) {
+        *offset += count.cast_signed() * stride;
     }
 }
 

@@ -7,6 +7,9 @@ use core::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2;
 
+type F = __m256d;
+type W = __m256i;
+
 /// Compiles `kernel` with these instructions.
 ///
 /// # Safety
@@ -25,97 +28,57 @@ impl Simd for Avx2 {
     const LANES: usize = 4;
     const MANY_REGISTERS: bool = false;
     const FUSED: bool = true;
-    type F = __m256d;
-    type W = __m256i;
+    type F = F;
+    type W = W;
 
     #[inline(always)]
     unsafe fn call<K: Kernel>(kernel: K) -> K::Out {
         unsafe { run(kernel) }
     }
 
-    #[inline(always)]
-    unsafe fn splat(x: f64) -> __m256d {
-        unsafe { _mm256_set1_pd(x) }
+    instructions! {
+        splat(x: f64) -> F = _mm256_set1_pd(x);
+        load(p: *const f64) -> F = _mm256_loadu_pd(p);
+        store(v: F, p: *mut f64) = _mm256_storeu_pd(p, v);
+        add(a: F, b: F) -> F = _mm256_add_pd(a, b);
+        sub(a: F, b: F) -> F = _mm256_sub_pd(a, b);
+        mul(a: F, b: F) -> F = _mm256_mul_pd(a, b);
+        add_beside(a: F, b: F, one: F) -> F = _mm256_fmadd_pd(a, one, b);
+        mul_sub(a: F, b: F, c: F) -> F = _mm256_fmsub_pd(a, b, c);
+        and(a: F, b: F) -> F = _mm256_and_pd(a, b);
+        or(a: F, b: F) -> F = _mm256_or_pd(a, b);
+        or_xor(a: F, b: F, c: F) -> F = _mm256_or_pd(a, _mm256_xor_pd(b, c));
+        abs(a: F) -> F = _mm256_andnot_pd(_mm256_set1_pd(-0.0), a);
+        max(a: F, b: F) -> F = _mm256_max_pd(a, b);
+        min(a: F, b: F) -> F = _mm256_min_pd(a, b);
     }
     #[inline(always)]
-    unsafe fn load(p: *const f64) -> __m256d {
-        unsafe { _mm256_loadu_pd(p) }
-    }
-    #[inline(always)]
-    unsafe fn store(v: __m256d, p: *mut f64) {
-        unsafe { _mm256_storeu_pd(p, v) }
-    }
-    #[inline(always)]
-    unsafe fn add(a: __m256d, b: __m256d) -> __m256d {
-        unsafe { _mm256_add_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: __m256d, b: __m256d) -> __m256d {
-        unsafe { _mm256_sub_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn mul(a: __m256d, b: __m256d) -> __m256d {
-        unsafe { _mm256_mul_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn add_beside(a: __m256d, b: __m256d, one: __m256d) -> __m256d {
-        unsafe { _mm256_fmadd_pd(a, one, b) }
-    }
-    #[inline(always)]
-    unsafe fn mul_sub(a: __m256d, b: __m256d, c: __m256d) -> __m256d {
-        unsafe { _mm256_fmsub_pd(a, b, c) }
-    }
-    #[inline(always)]
-    unsafe fn and(a: __m256d, b: __m256d) -> __m256d {
-        unsafe { _mm256_and_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn or(a: __m256d, b: __m256d) -> __m256d {
-        unsafe { _mm256_or_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn or_xor(a: __m256d, b: __m256d, c: __m256d) -> __m256d {
-        unsafe { _mm256_or_pd(a, _mm256_xor_pd(b, c)) }
-    }
-    #[inline(always)]
-    unsafe fn abs(a: __m256d) -> __m256d {
-        unsafe { _mm256_andnot_pd(_mm256_set1_pd(-0.0), a) }
-    }
-    #[inline(always)]
-    unsafe fn max(a: __m256d, b: __m256d) -> __m256d {
-        unsafe { _mm256_max_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn min(a: __m256d, b: __m256d) -> __m256d {
-        unsafe { _mm256_min_pd(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn earliest(best: [__m256d; 2], x: __m256d, at: __m256d) -> [__m256d; 2] {
+    unsafe fn earliest(best: [F; 2], x: F, at: F) -> [F; 2] {
         unsafe {
             let less = _mm256_cmp_pd::<_CMP_LT_OQ>(x, best[0]);
             [_mm256_blendv_pd(best[0], x, less), _mm256_blendv_pd(best[1], at, less)]
         }
     }
     #[inline(always)]
-    unsafe fn or_unordered(acc: __m256d, a: __m256d, b: __m256d) -> __m256d {
+    unsafe fn or_unordered(acc: F, a: F, b: F) -> F {
         unsafe { _mm256_or_pd(acc, _mm256_cmp_pd::<_CMP_UNORD_Q>(a, b)) }
     }
     #[inline(always)]
-    unsafe fn lookup(table: &[u64; 64], n: __m256d) -> __m256d {
+    unsafe fn lookup(table: &[u64; 64], n: F) -> F {
         unsafe {
             let index = _mm256_and_si256(_mm256_castpd_si256(n), _mm256_set1_epi64x(63));
             _mm256_castsi256_pd(_mm256_i64gather_epi64::<8>(table.as_ptr().cast(), index))
         }
     }
     #[inline(always)]
-    unsafe fn add_exponent(x: __m256d, n: __m256d) -> __m256d {
+    unsafe fn add_exponent(x: F, n: F) -> F {
         unsafe {
             let moved = _mm256_slli_epi64::<46>(_mm256_castpd_si256(n));
             _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(x), moved))
         }
     }
     #[inline(always)]
-    unsafe fn or_lost(acc: __m256d, p: __m256d, a: __m256d, b: __m256d) -> __m256d {
+    unsafe fn or_lost(acc: F, p: F, a: F, b: F) -> F {
         unsafe {
             let zero = _mm256_setzero_pd();
             let gone = _mm256_cmp_pd::<_CMP_EQ_OQ>(p, zero);
@@ -127,7 +90,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn magnitudes([least, most]: [__m256d; 2], x: __m256d) -> [__m256d; 2] {
+    unsafe fn magnitudes([least, most]: [F; 2], x: F) -> [F; 2] {
         unsafe {
             let x = Self::abs(x);
             let less = _mm256_sub_epi64(_mm256_castpd_si256(x), _mm256_set1_epi64x(1));
@@ -135,16 +98,12 @@ impl Simd for Avx2 {
             [_mm256_min_pd(_mm256_castsi256_pd(less), least), _mm256_max_pd(x, most)]
         }
     }
-    #[inline(always)]
-    unsafe fn all_below(a: __m256d, limit: f64) -> bool {
-        unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NLT_UQ>(a, Self::splat(limit))) == 0 }
+    instructions! {
+        all_below(a: F, limit: f64) -> bool = _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NLT_UQ>(a, Self::splat(limit))) == 0;
+        none_below(a: F, limit: f64) -> bool = _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LT_OQ>(a, Self::splat(limit))) == 0;
     }
     #[inline(always)]
-    unsafe fn none_below(a: __m256d, limit: f64) -> bool {
-        unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LT_OQ>(a, Self::splat(limit))) == 0 }
-    }
-    #[inline(always)]
-    unsafe fn sum_each(v: [__m256d; 8]) -> __m256d {
+    unsafe fn sum_each(v: [F; 8]) -> F {
         unsafe {
             // [a0+a1, b0+b1, a2+a3, b2+b3] and the same of c and d.
             let ab = _mm256_hadd_pd(v[0], v[1]);
@@ -155,7 +114,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn transpose(v: [__m256d; 8]) -> [__m256d; 8] {
+    unsafe fn transpose(v: [F; 8]) -> [F; 8] {
         unsafe {
             // [a0, b0, a2, b2], [a1, b1, a3, b3] and the same of c and d.
             let [even, odd] = [_mm256_unpacklo_pd(v[0], v[1]), _mm256_unpackhi_pd(v[0], v[1])];
@@ -168,36 +127,17 @@ impl Simd for Avx2 {
             turned
         }
     }
-    #[inline(always)]
-    unsafe fn wsplat(x: u32) -> __m256i {
-        unsafe { _mm256_set1_epi32(x.cast_signed()) }
+    instructions! {
+        wsplat(x: u32) -> W = _mm256_set1_epi32(x.cast_signed());
+        wload(p: *const u32) -> W = _mm256_loadu_si256(p.cast());
+        wstore(v: W, p: *mut u32) = _mm256_storeu_si256(p.cast(), v);
+        wadd(a: W, b: W) -> W = _mm256_add_epi32(a, b);
+        wsub(a: W, b: W) -> W = _mm256_sub_epi32(a, b);
+        wmax(a: W, b: W) -> W = _mm256_max_epu32(a, b);
+        wmin(a: W, b: W) -> W = _mm256_min_epu32(a, b);
     }
     #[inline(always)]
-    unsafe fn wload(p: *const u32) -> __m256i {
-        unsafe { _mm256_loadu_si256(p.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn wstore(v: __m256i, p: *mut u32) {
-        unsafe { _mm256_storeu_si256(p.cast(), v) }
-    }
-    #[inline(always)]
-    unsafe fn wadd(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_add_epi32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn wsub(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_sub_epi32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn wmax(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_max_epu32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn wmin(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_min_epu32(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn wearliest(best: [__m256i; 2], x: __m256i, at: __m256i) -> [__m256i; 2] {
+    unsafe fn wearliest(best: [W; 2], x: W, at: W) -> [W; 2] {
         unsafe {
             let [old, new] = [best[0], x].map(|words| _mm256_castsi256_ps(words));
             let less = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LT_OQ>(new, old));
@@ -205,7 +145,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wor_unordered(acc: __m256i, a: __m256i, b: __m256i) -> __m256i {
+    unsafe fn wor_unordered(acc: W, a: W, b: W) -> W {
         unsafe {
             let [a, b] = [_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)];
             let odd = _mm256_cmp_ps::<_CMP_UNORD_Q>(a, b);
@@ -213,7 +153,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn any_above(a: __m256i, limit: u32) -> bool {
+    unsafe fn any_above(a: W, limit: u32) -> bool {
         unsafe {
             let limit = _mm256_set1_epi32(limit.cast_signed());
             // A word at or below the limit leaves the maximum at the limit.
@@ -221,17 +161,10 @@ impl Simd for Avx2 {
             _mm256_movemask_epi8(within) != -1
         }
     }
-    #[inline(always)]
-    unsafe fn wand(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_and_si256(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn wxor(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_xor_si256(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn sum_bytes(acc: __m256i, a: __m256i) -> __m256i {
-        unsafe { _mm256_add_epi64(acc, _mm256_sad_epu8(a, _mm256_setzero_si256())) }
+    instructions! {
+        wand(a: W, b: W) -> W = _mm256_and_si256(a, b);
+        wxor(a: W, b: W) -> W = _mm256_xor_si256(a, b);
+        sum_bytes(acc: W, a: W) -> W = _mm256_add_epi64(acc, _mm256_sad_epu8(a, _mm256_setzero_si256()));
     }
     #[inline(always)]
     unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) {
@@ -243,47 +176,27 @@ impl Simd for Avx2 {
             _mm_storeu_si128(to, sum);
         }
     }
-    #[inline(always)]
-    unsafe fn dadd_bits(acc: __m256i, x: __m256d) -> __m256i {
-        unsafe { _mm256_add_epi64(acc, _mm256_castpd_si256(x)) }
+    instructions! {
+        dadd_bits(acc: W, x: F) -> W = _mm256_add_epi64(acc, _mm256_castpd_si256(x));
+        dsplat(x: u64) -> W = _mm256_set1_epi64x(x.cast_signed());
     }
     #[inline(always)]
-    unsafe fn dsplat(x: u64) -> __m256i {
-        unsafe { _mm256_set1_epi64x(x.cast_signed()) }
-    }
-    #[inline(always)]
-    unsafe fn dkey(a: __m256i) -> __m256i {
+    unsafe fn dkey(a: W) -> W {
         unsafe {
             let negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), a);
             _mm256_xor_si256(a, _mm256_srli_epi64::<1>(negative))
         }
     }
-    #[inline(always)]
-    unsafe fn dmin(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(a, b)) }
+    instructions! {
+        dmin(a: W, b: W) -> W = _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(a, b));
+        dmax(a: W, b: W) -> W = _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b));
+        hadd(a: W, b: W) -> W = _mm256_add_epi16(a, b);
+        hsub(a: W, b: W) -> W = _mm256_sub_epi16(a, b);
+        hmax(a: W, b: W) -> W = _mm256_max_epu16(a, b);
+        hmin(a: W, b: W) -> W = _mm256_min_epu16(a, b);
     }
     #[inline(always)]
-    unsafe fn dmax(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b)) }
-    }
-    #[inline(always)]
-    unsafe fn hadd(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_add_epi16(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn hsub(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_sub_epi16(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn hmax(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_max_epu16(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn hmin(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_min_epu16(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn halves_to_f64<const SHIFT: i32>(a: __m256i, mask: u32) -> [__m256d; 4] {
+    unsafe fn halves_to_f64<const SHIFT: i32>(a: W, mask: u32) -> [F; 4] {
         unsafe {
             let mask = _mm256_set1_epi64x(i64::from(mask) << 32);
             let high = _mm256_srai_epi32::<SHIFT>(a);
@@ -298,7 +211,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn widen(a: __m256i) -> (__m256d, __m256d) {
+    unsafe fn widen(a: W) -> (F, F) {
         unsafe {
             let a = _mm256_castsi256_ps(a);
             (
@@ -307,12 +220,8 @@ impl Simd for Avx2 {
             )
         }
     }
-    #[inline(always)]
-    unsafe fn load_f16(p: *const u16) -> __m256i {
-        unsafe { _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128(p.cast()))) }
-    }
-    #[inline(always)]
-    unsafe fn load_bf16(p: *const u16) -> __m256i {
-        unsafe { _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast()))) }
+    instructions! {
+        load_f16(p: *const u16) -> W = _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128(p.cast())));
+        load_bf16(p: *const u16) -> W = _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast())));
     }
 }

@@ -5,6 +5,20 @@
 //! `#[inline(always)]`; [`dispatch`] compiles it inside a function per
 //! instruction set.
 
+/// Functions of [`Simd`] that are an instruction or two: `name(arguments) -> result = expression;`.
+#[cfg_attr(
+    not(any(x86_vectors, target_arch = "aarch64")),
+    expect(unused_macros, reason = "others have arrays")
+)]
+macro_rules! instructions {
+    ($($name:ident($($argument:tt: $type:ty),*) $(-> $out:ty)? = $body:expr;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name($($argument: $type),*) $(-> $out)? {
+            unsafe { $body }
+        }
+    )*};
+}
+
 #[cfg(x86_vectors)]
 mod avx2;
 #[cfg(x86_vectors)]

@@ -88,13 +88,9 @@ impl Simd for Neon {
         unsafe { kernel.run::<Neon>() }
     }
 
-    #[inline(always)]
-    unsafe fn splat(x: f64) -> F {
-        unsafe { [vdupq_n_f64(x); 2] }
-    }
-    #[inline(always)]
-    unsafe fn load(p: *const f64) -> F {
-        unsafe { [vld1q_f64(p), vld1q_f64(p.add(2))] }
+    instructions! {
+        splat(x: f64) -> F = [vdupq_n_f64(x); 2];
+        load(p: *const f64) -> F = [vld1q_f64(p), vld1q_f64(p.add(2))];
     }
     #[inline(always)]
     unsafe fn store(v: F, p: *mut f64) {
@@ -103,49 +99,18 @@ impl Simd for Neon {
             vst1q_f64(p.add(2), v[1]);
         }
     }
-    #[inline(always)]
-    unsafe fn add(a: F, b: F) -> F {
-        unsafe { each!(vaddq_f64, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: F, b: F) -> F {
-        unsafe { each!(vsubq_f64, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn mul(a: F, b: F) -> F {
-        unsafe { each!(vmulq_f64, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn add_beside(a: F, b: F, _: F) -> F {
-        unsafe { each!(vaddq_f64, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn mul_sub(a: F, b: F, c: F) -> F {
-        unsafe { each!(|a, b, c| vfmaq_f64(vnegq_f64(c), a, b), a, b, c) }
-    }
-    #[inline(always)]
-    unsafe fn and(a: F, b: F) -> F {
-        unsafe { each!(|a, b| number(vandq_u64(bits(a), bits(b))), a, b) }
-    }
-    #[inline(always)]
-    unsafe fn or(a: F, b: F) -> F {
-        unsafe { each!(|a, b| number(vorrq_u64(bits(a), bits(b))), a, b) }
-    }
-    #[inline(always)]
-    unsafe fn or_xor(a: F, b: F, c: F) -> F {
-        unsafe { each!(|a, b, c| number(vorrq_u64(bits(a), veorq_u64(bits(b), bits(c)))), a, b, c) }
-    }
-    #[inline(always)]
-    unsafe fn abs(a: F) -> F {
-        unsafe { each!(vabsq_f64, a) }
-    }
-    #[inline(always)]
-    unsafe fn max(a: F, b: F) -> F {
-        unsafe { each!(|a, b| vbslq_f64(vcgtq_f64(a, b), a, b), a, b) }
-    }
-    #[inline(always)]
-    unsafe fn min(a: F, b: F) -> F {
-        unsafe { each!(|a, b| vbslq_f64(vcltq_f64(a, b), a, b), a, b) }
+    instructions! {
+        add(a: F, b: F) -> F = each!(vaddq_f64, a, b);
+        sub(a: F, b: F) -> F = each!(vsubq_f64, a, b);
+        mul(a: F, b: F) -> F = each!(vmulq_f64, a, b);
+        add_beside(a: F, b: F, _: F) -> F = each!(vaddq_f64, a, b);
+        mul_sub(a: F, b: F, c: F) -> F = each!(|a, b, c| vfmaq_f64(vnegq_f64(c), a, b), a, b, c);
+        and(a: F, b: F) -> F = each!(|a, b| number(vandq_u64(bits(a), bits(b))), a, b);
+        or(a: F, b: F) -> F = each!(|a, b| number(vorrq_u64(bits(a), bits(b))), a, b);
+        or_xor(a: F, b: F, c: F) -> F = each!(|a, b, c| number(vorrq_u64(bits(a), veorq_u64(bits(b), bits(c)))), a, b, c);
+        abs(a: F) -> F = each!(vabsq_f64, a);
+        max(a: F, b: F) -> F = each!(|a, b| vbslq_f64(vcgtq_f64(a, b), a, b), a, b);
+        min(a: F, b: F) -> F = each!(|a, b| vbslq_f64(vcltq_f64(a, b), a, b), a, b);
     }
     #[inline(always)]
     unsafe fn earliest([old, then]: [F; 2], x: F, at: F) -> [F; 2] {
@@ -236,21 +201,11 @@ impl Simd for Neon {
             vst1q_u32(p.add(4), v[1]);
         }
     }
-    #[inline(always)]
-    unsafe fn wadd(a: W, b: W) -> W {
-        unsafe { each!(vaddq_u32, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn wsub(a: W, b: W) -> W {
-        unsafe { each!(vsubq_u32, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn wmax(a: W, b: W) -> W {
-        unsafe { each!(vmaxq_u32, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn wmin(a: W, b: W) -> W {
-        unsafe { each!(vminq_u32, a, b) }
+    instructions! {
+        wadd(a: W, b: W) -> W = each!(vaddq_u32, a, b);
+        wsub(a: W, b: W) -> W = each!(vsubq_u32, a, b);
+        wmax(a: W, b: W) -> W = each!(vmaxq_u32, a, b);
+        wmin(a: W, b: W) -> W = each!(vminq_u32, a, b);
     }
     #[inline(always)]
     unsafe fn wearliest([old, then]: [W; 2], x: W, at: W) -> [W; 2] {
@@ -268,17 +223,10 @@ impl Simd for Neon {
         };
         each!(odd, acc, a, b)
     }
-    #[inline(always)]
-    unsafe fn any_above(a: W, limit: u32) -> bool {
-        unsafe { vmaxvq_u32(vmaxq_u32(a[0], a[1])) > limit }
-    }
-    #[inline(always)]
-    unsafe fn wand(a: W, b: W) -> W {
-        unsafe { each!(vandq_u32, a, b) }
-    }
-    #[inline(always)]
-    unsafe fn wxor(a: W, b: W) -> W {
-        unsafe { each!(veorq_u32, a, b) }
+    instructions! {
+        any_above(a: W, limit: u32) -> bool = vmaxvq_u32(vmaxq_u32(a[0], a[1])) > limit;
+        wand(a: W, b: W) -> W = each!(vandq_u32, a, b);
+        wxor(a: W, b: W) -> W = each!(veorq_u32, a, b);
     }
     #[inline(always)]
     unsafe fn sum_bytes(acc: W, a: W) -> W {
@@ -317,29 +265,13 @@ impl Simd for Neon {
             })
         }
     }
-    #[inline(always)]
-    unsafe fn dmin(a: W, b: W) -> W {
-        unsafe { doubles(a, b, |a, b| vbslq_s64(vcgtq_s64(a, b), b, a)) }
-    }
-    #[inline(always)]
-    unsafe fn dmax(a: W, b: W) -> W {
-        unsafe { doubles(a, b, |a, b| vbslq_s64(vcgtq_s64(a, b), a, b)) }
-    }
-    #[inline(always)]
-    unsafe fn hadd(a: W, b: W) -> W {
-        unsafe { halves(a, b, |a, b| vaddq_u16(a, b)) }
-    }
-    #[inline(always)]
-    unsafe fn hsub(a: W, b: W) -> W {
-        unsafe { halves(a, b, |a, b| vsubq_u16(a, b)) }
-    }
-    #[inline(always)]
-    unsafe fn hmax(a: W, b: W) -> W {
-        unsafe { halves(a, b, |a, b| vmaxq_u16(a, b)) }
-    }
-    #[inline(always)]
-    unsafe fn hmin(a: W, b: W) -> W {
-        unsafe { halves(a, b, |a, b| vminq_u16(a, b)) }
+    instructions! {
+        dmin(a: W, b: W) -> W = doubles(a, b, |a, b| vbslq_s64(vcgtq_s64(a, b), b, a));
+        dmax(a: W, b: W) -> W = doubles(a, b, |a, b| vbslq_s64(vcgtq_s64(a, b), a, b));
+        hadd(a: W, b: W) -> W = halves(a, b, |a, b| vaddq_u16(a, b));
+        hsub(a: W, b: W) -> W = halves(a, b, |a, b| vsubq_u16(a, b));
+        hmax(a: W, b: W) -> W = halves(a, b, |a, b| vmaxq_u16(a, b));
+        hmin(a: W, b: W) -> W = halves(a, b, |a, b| vminq_u16(a, b));
     }
     #[inline(always)]
     unsafe fn halves_to_f64<const SHIFT: i32>(a: W, mask: u32) -> [F; 4] {

@@ -282,103 +282,101 @@ fn all_unmarked_short_integers_are_counted() {
     }
 }
 
+/// Operations that are drawn, with an initial value, marks and rules as they come.
+fn several(array: &Array, reduced: &[bool], pattern: &str, random: &mut Rng) {
+    let (dtype, shape) = (array.dtype, &array.shape);
+    let takers = [Op::Sum, Op::Prod, Op::Min, Op::Max, Op::MinMax, Op::Range, Op::NormInf];
+    let some = make(dtype, PATTERNS[random.usize(..PATTERNS.len())], 0, random);
+    let initial = random.bool().then(|| Scalar::from_bits(dtype, some));
+    let all: Vec<Op> = match initial {
+        Some(_) => takers.into_iter().filter(|op| op.supports(dtype)).collect(),
+        None => Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1).collect(),
+    };
+    let count = random.usize(1..5);
+    let drawn: Vec<Op> = (0..count).map(|_| all[random.usize(..all.len())]).collect();
+    let mut kinds: Vec<Kind> = drawn.iter().map(|op| op.kind()).collect();
+    kinds.sort_by_key(|kind| format!("{kind:?}"));
+    kinds.dedup();
+    let ops: Vec<(Op, usize)> = drawn
+        .iter()
+        .map(|op| (*op, kinds.iter().position(|&kind| kind == op.kind()).unwrap()))
+        .collect();
+    let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error][random.usize(..5) % 3];
+    let mut rules = Rules::default().ddof(random.u64(..3)).nan(nan);
+    if random.u32(..4) == 0 {
+        let integers = [dtype, DType::I64, DType::U64];
+        let floats = [DType::F64, DType::F32, DType::F64];
+        let types = if dtype.is_float() { floats } else { integers };
+        rules.out = Some(types[random.usize(..3)]);
+    }
+    let view = array.view();
+    // Marks in C order, or the same for all.
+    let mut marks: Vec<u8> = (0..view.len()).map(|_| u8::from(random.u32(..3) > 0)).collect();
+    if random.u32(..4) == 0 {
+        marks.fill(random.u8(..2));
+    }
+    let marks = View::from_bytes(DType::Bool, &marks, shape).unwrap();
+    let marked = random.u32(..3) == 0;
+    let plain = Job {
+        views: [Some(&view), None],
+        reduced,
+        kinds: &kinds,
+        start: 0,
+        initial: None,
+        marks: None,
+        isa: Isa::BASELINE,
+        threads: Threads::Exactly(1),
+    };
+    let mut states = plain.states().unwrap();
+    if marked {
+        states = states_of_marked(array, &marks, &plain);
+    }
+    if let Some(initial) = initial {
+        let bytes = initial.to_bits().to_le_bytes();
+        let len: usize = shape.iter().zip(reduced).filter(|r| *r.1).map(|r| r.0).product();
+        let one = View::from_bytes(dtype, &bytes[..dtype.size()], &[1]).unwrap();
+        let job = Job { views: [Some(&one), None], reduced: &[true], start: len as u64, ..plain };
+        let alone = job.states().unwrap();
+        for states in &mut states {
+            states.iter_mut().zip(&alone[0]).for_each(|(s, one)| s.merge(one).unwrap());
+        }
+    }
+    let note = format!("{ops:?} of {dtype} {shape:?} {reduced:?} {pattern} {initial:?} {rules:?}");
+    for isa in Isa::available() {
+        let threads = Threads::Exactly(random.usize(1..4));
+        let marks = marked.then_some(&marks);
+        let job = Job { initial, marks, isa, threads, ..plain };
+        match job.values(&ops, &rules) {
+            Err(error) => {
+                // Of some operation and output.
+                let errors = states.iter().flat_map(|states| {
+                    ops.iter().filter_map(|&(op, state)| states[state].finish(op, &rules).err())
+                });
+                let error = error.to_string();
+                assert!(errors.map(|e| e.to_string()).any(|e| e == error), "{isa} {note}: {error}");
+            }
+            Ok(found) => {
+                for (&(op, state), found) in ops.iter().zip(&found) {
+                    let want: Vec<Value> =
+                        states.iter().map(|s| s[state].finish(op, &rules).unwrap()).collect();
+                    let want = all_bits(&Outputs::Values(want));
+                    assert_eq!(all_bits(found), want, "{op} on {isa} {note}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn several_operations_and_an_initial_value_are_those_of_the_states() {
     let mut random = Rng::with_seed(seed(0x5e7e_7a15));
-    let takers = [Op::Sum, Op::Prod, Op::Min, Op::Max, Op::MinMax, Op::Range, Op::NormInf];
     for round in 0..cases() as usize {
         let dtype = DType::ALL[round % DType::ALL.len()];
         let pattern = PATTERNS[random.usize(..PATTERNS.len())];
         let shape = shape(&mut random);
         let array = Array::new(dtype, &shape, pattern, &mut random);
         let reduced: Vec<bool> = shape.iter().map(|_| random.bool()).collect();
-        let some = make(dtype, PATTERNS[random.usize(..PATTERNS.len())], 0, &mut random);
-        let initial = random.bool().then(|| Scalar::from_bits(dtype, some));
-        let all: Vec<Op> = match initial {
-            Some(_) => takers.into_iter().filter(|op| op.supports(dtype)).collect(),
-            None => {
-                Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1).collect()
-            }
-        };
-        let count = random.usize(1..5);
-        let drawn: Vec<Op> = (0..count).map(|_| all[random.usize(..all.len())]).collect();
-        let mut kinds: Vec<Kind> = drawn.iter().map(|op| op.kind()).collect();
-        kinds.sort_by_key(|kind| format!("{kind:?}"));
-        kinds.dedup();
-        let ops: Vec<(Op, usize)> = drawn
-            .iter()
-            .map(|op| (*op, kinds.iter().position(|&kind| kind == op.kind()).unwrap()))
-            .collect();
-        let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error][random.usize(..5) % 3];
-        let mut rules = Rules::default().ddof(random.u64(..3)).nan(nan);
-        if random.u32(..4) == 0 {
-            let integers = [dtype, DType::I64, DType::U64];
-            let floats = [DType::F64, DType::F32, DType::F64];
-            let types = if dtype.is_float() { floats } else { integers };
-            rules.out = Some(types[random.usize(..3)]);
-        }
-        let view = array.view();
-        // Marks in C order, or the same for all.
-        let mut marks: Vec<u8> = (0..view.len()).map(|_| u8::from(random.u32(..3) > 0)).collect();
-        if random.u32(..4) == 0 {
-            marks.fill(random.u8(..2));
-        }
-        let marks = View::from_bytes(DType::Bool, &marks, &shape).unwrap();
-        let marked = random.u32(..3) == 0;
-        let plain = Job {
-            views: [Some(&view), None],
-            reduced: &reduced,
-            kinds: &kinds,
-            start: 0,
-            initial: None,
-            marks: None,
-            isa: Isa::BASELINE,
-            threads: Threads::Exactly(1),
-        };
-        let mut states = plain.states().unwrap();
-        if marked {
-            states = states_of_marked(&array, &marks, &plain);
-        }
-        if let Some(initial) = initial {
-            let bytes = initial.to_bits().to_le_bytes();
-            let len: usize = shape.iter().zip(&reduced).filter(|r| *r.1).map(|r| r.0).product();
-            let one = View::from_bytes(dtype, &bytes[..dtype.size()], &[1]).unwrap();
-            let job =
-                Job { views: [Some(&one), None], reduced: &[true], start: len as u64, ..plain };
-            let alone = job.states().unwrap();
-            for states in &mut states {
-                states.iter_mut().zip(&alone[0]).for_each(|(s, one)| s.merge(one).unwrap());
-            }
-        }
-        let note = format!(
-            "round {round}: {ops:?} of {dtype} {shape:?} {reduced:?} {pattern} {initial:?} {rules:?}"
-        );
-        for isa in Isa::available() {
-            let threads = Threads::Exactly(random.usize(1..4));
-            let marks = marked.then_some(&marks);
-            let job = Job { initial, marks, isa, threads, ..plain };
-            match job.values(&ops, &rules) {
-                Err(error) => {
-                    // Of some operation and output.
-                    let errors = states.iter().flat_map(|states| {
-                        ops.iter().filter_map(|&(op, state)| states[state].finish(op, &rules).err())
-                    });
-                    let error = error.to_string();
-                    assert!(
-                        errors.map(|e| e.to_string()).any(|e| e == error),
-                        "{isa} {note}: {error}"
-                    );
-                }
-                Ok(found) => {
-                    for (&(op, state), found) in ops.iter().zip(&found) {
-                        let want: Vec<Value> =
-                            states.iter().map(|s| s[state].finish(op, &rules).unwrap()).collect();
-                        let want = all_bits(&Outputs::Values(want));
-                        assert_eq!(all_bits(found), want, "{op} on {isa} {note}");
-                    }
-                }
-            }
-        }
+        several(&array, &reduced, pattern, &mut random);
     }
 }
 
@@ -1213,6 +1211,47 @@ fn one_column_of_many_is_looked_at_again() {
                 let arrays = [&array; 2];
                 dot(arrays, &reduced, &[1], &Rules::default(), "one column");
             }
+        }
+    }
+}
+
+#[test]
+fn a_few_of_many_outputs_are_gathered() {
+    // One output in 30 is of other data, which the first accumulators leave.
+    let mut random = Rng::with_seed(seed(43));
+    let patterns = ["ties", "specials", "wide", "cancelling", "tiny", "bits", "endless"];
+    for round in 0..42 {
+        let dtype = [DType::F64, DType::F32, DType::F16][round % 3];
+        let len: usize = [2, 5, 16, 17, 40, 256, 257][round % 7];
+        let outputs = random.usize(60..=90) * if len < 50 { 4 } else { 1 };
+        let outer = [1, 2, len][random.usize(..3)];
+        let inner = len.div_ceil(outer);
+        let pattern = patterns[random.usize(..patterns.len())];
+        let odd: Vec<bool> = (0..outputs).map(|_| random.u32(..30) == 0).collect();
+        let shape = [outer, outputs, inner];
+        // Rows, columns, and neither: the axes from the innermost one in memory on.
+        let orders = [[2, 1, 0], [1, 2, 0], [1, 0, 2], [0, 2, 1]];
+        let order = orders[random.usize(..orders.len())];
+        let (mut steps, mut all) = ([0; 3], 1);
+        for axis in order {
+            (steps[axis], all) = (all, all * shape[axis]);
+        }
+        let mut array = laid_out(dtype, &shape, &steps, "uniform", &mut random);
+        let size = dtype.size();
+        for i in 0..all {
+            if odd[i / steps[1] % outputs] {
+                let x = make(dtype, pattern, i, &mut random).to_le_bytes();
+                array.bytes[i * size..][..size].copy_from_slice(&x[..size]);
+            }
+        }
+        let reduced = [true, false, true];
+        for nan in [NanPolicy::Propagate, NanPolicy::Omit] {
+            let note = format!("round {round}: {pattern}");
+            check(&array, &reduced, &[1], &Rules::default().nan(nan), &note);
+        }
+        dot([&array; 2], &reduced, &[1], &Rules::default(), "gathered");
+        for _ in 0..8 {
+            several(&array, &reduced, pattern, &mut random);
         }
     }
 }
