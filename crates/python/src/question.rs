@@ -72,7 +72,7 @@ fn not_natural(x: &Bound<'_, PyAny>, word: &str, least: u64) -> PyErr {
 }
 
 impl Words<'_, '_> {
-    /// Whether nothing was said that matters for elements of this type, but for axes.
+    /// Whether nothing was said that matters for elements of this type, but for axes and threads.
     #[inline]
     pub(crate) fn say_little(&self, dtype: DType) -> bool {
         self.dtype.is_none()
@@ -82,7 +82,6 @@ impl Words<'_, '_> {
             && self.initial.is_none()
             && self.out.is_none()
             && self.device.is_none()
-            && self.threads.is_none()
             && self.nan.is_none_or(|nan| !dtype.is_float() && policy(nan).is_ok())
     }
 

@@ -15,6 +15,9 @@ use warpfold::{Bool8, DType, Element, FloatNumber, IntegerNumber, Number, Number
 /// Elements that are reduced by the functions of slices: so few that Ctrl-C can wait.
 const FEW: usize = 1 << 16;
 
+/// Bytes of elements from which on functions of slices use more threads than one.
+const SHARED: usize = 1 << 18;
+
 /// Elements that are reduced sooner than the interpreter's lock is let go and taken again.
 const SHORT: usize = 1024;
 
@@ -81,7 +84,7 @@ pub(crate) fn answer<'py>(
 ) -> Option<PyResult<Bound<'py, PyAny>>> {
     let array = ndarray::contiguous(x)?;
     let dtype = array.dtype;
-    if !words.say_little(dtype) || array.bytes.len() > FEW * dtype.size() {
+    if !few(words, dtype, array.bytes) {
         return None;
     }
     let py = x.py();
@@ -102,6 +105,12 @@ pub(crate) fn answer<'py>(
     }
     let answer = with_items!(dtype, T, of => outside::<T>(py, bytes, |items| of(op, items)))?;
     Some(scalar(py, type_of(op, dtype), answer))
+}
+
+/// Whether little is said of few elements.
+fn few(words: &Words<'_, '_>, dtype: DType, bytes: &[u8]) -> bool {
+    let most = if words.threads.is_some() { SHARED - 1 } else { FEW * dtype.size() };
+    bytes.len() <= most.min(FEW * dtype.size()) && words.say_little(dtype)
 }
 
 /// The answers along an axis of a few elements.
@@ -186,7 +195,7 @@ pub(crate) fn dot<'py>(
     let dtype = left.dtype;
     let alike = dtype == right.dtype && left.shape.len() == 1 && left.shape == right.shape;
     let all = matches!(words.axis.map(index), None | Some(Some(0 | -1))) && !words.keepdims;
-    if !alike || !all || !words.say_little(dtype) || left.bytes.len() > FEW * dtype.size() {
+    if !alike || !all || !few(words, dtype, left.bytes) {
         return None;
     }
     let py = x.py();

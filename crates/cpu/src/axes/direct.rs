@@ -40,6 +40,9 @@ use core::marker::PhantomData;
 use warpfold_core::op::FloatElement;
 use warpfold_core::{fpenv, prefetch};
 
+/// Elements of which a NaN saves more than it costs to multiply the lanes of a row once more.
+const GLANCE: usize = 1024;
+
 /// Products side by side.
 const LANES: usize = 16;
 /// The most factors of f64 that the bound holds for.
@@ -474,6 +477,10 @@ impl<T: Factor> Found<T> {
 impl<T: Factor> Accumulators for Found<T> {
     fn clear(&mut self, count: usize) {
         self.lanes[..count.div_ceil(LANES)].fill(Abreast::NEW);
+        // Lanes behind the last output wait for nothing.
+        if let Some(last) = self.lanes.get_mut(count / LANES) {
+            last.nan[count % LANES..].fill(SIGN);
+        }
     }
 
     fn answer(
@@ -517,6 +524,15 @@ impl<T: Factor> Cells for Found<T> {
 
     fn neutral(&self, _: usize, to: &mut [u8]) {
         bytemuck::cast_slice_mut(to).fill(T::ONE);
+    }
+
+    fn glance(&self) -> Option<usize> {
+        Some(GLANCE)
+    }
+
+    fn is_settled(&self) -> bool {
+        // NaNs stay.
+        self.lanes.iter().all(|lanes| lanes.nan.iter().fold(SIGN, |all, nan| all & nan) != 0)
     }
 
     fn merge(&mut self, others: &dyn Cells) {

@@ -145,9 +145,10 @@ pub(crate) trait Cells: Accumulators + Any + Send {
     }
     /// Adds the accumulators of other elements of the same outputs.
     fn merge(&mut self, others: &dyn Cells);
-    /// Whether [`is_settled`](Self::is_settled) may become true: rows are then cut.
-    fn settles(&self) -> bool {
-        false
+    /// How many elements of each output are looked at before it is asked whether they are
+    /// [settled](Self::is_settled), which is asked more and more seldom then; `None` if they never are.
+    fn glance(&self) -> Option<usize> {
+        None
     }
     /// Whether no element can change an answer any more; asked after each panel.
     fn is_settled(&self) -> bool {

@@ -24,7 +24,7 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     type C: Copy + Send;
     /// Words that have seen nothing.
     const START: (Self::A, Self::B, Self::C);
-    /// The most outputs together that may be [settled](Cells::settles).
+    /// The most outputs together that may be [settled](Cells::is_settled).
     const MOST_SETTLED: usize = 0;
 
     /// Takes in an element at position `at`, which is beyond those before.
@@ -258,8 +258,8 @@ impl<L: Lanes> Cells for LanedCells<L> {
         }
     }
 
-    fn settles(&self) -> bool {
-        self.a.len() <= L::MOST_SETTLED
+    fn glance(&self) -> Option<usize> {
+        (self.a.len() <= L::MOST_SETTLED).then_some(GLANCE)
     }
 
     fn is_settled(&self) -> bool {
@@ -274,6 +274,9 @@ impl<L: Lanes> RaggedCells for LanedCells<L> {
         dispatch_accumulators(self.fold.isa, RowByRow { rows, cells: self, place: 0, at: 0 });
     }
 }
+
+/// Elements that a row is worth a call for.
+const GLANCE: usize = 64;
 
 /// Bytes of the accumulators that a loop keeps in registers.
 const REGISTERS: usize = 128;

@@ -167,8 +167,9 @@ impl Question<'_> {
         }
         let preparation = prepared(omits);
         stages.extend(folds.into_iter().map(|fold| Stage { fold, preparation }));
-        // The first of f64 do not know infinities and NaNs.
-        if self.scatter == Scatter::Special && taken == DType::F64 && stages.len() > 1 {
+        // The first sums of f64 do not know infinities and NaNs.
+        let knows = taken != DType::F64 || op == Op::Prod;
+        if self.scatter == Scatter::Special && !knows && stages.len() > 1 {
             stages.remove(0);
         }
         if single {

@@ -15,9 +15,7 @@ use warpfold_core::op::Numbers;
 use warpfold_core::{DType, Error, Result};
 use warpfold_threads::{Pieces, Threads};
 
-/// Elements of an output that are looked at before it is asked whether more can matter: so many at
-/// first, then [`GROWTH`] times as many as before, up to the most.
-const GLANCE: usize = 64;
+/// It is asked whether more elements can matter after so many times as many as before, up to the most.
 const GROWTH: usize = 8;
 const MOST_SEEN: usize = 8192;
 /// Where of so many outputs one is left at most, those that are left are looked at without the others.
@@ -381,7 +379,8 @@ impl Run<'_> {
                     self.begin(&mut cells, &outputs, &mut space);
                     let part = (axis, parts[piece].clone());
                     self.take_in(&mut cells, outputs.clone(), Some(part), how, &mut space);
-                    let settled = cells.iter().all(|cells| cells.settles() && cells.is_settled());
+                    let settled =
+                        cells.iter().all(|cells| cells.glance().is_some() && cells.is_settled());
                     done.push((teams, space.counts.clone()));
                     if settled && !self.ordered {
                         // Nobody needs the others.
@@ -593,20 +592,22 @@ impl Run<'_> {
             _ => 0..walk.reduced[axis].0,
         };
         let inner = walk.reduced.len() - 1;
-        let settles = cells.iter().all(|cells| cells.settles());
+        // All of them have to be settled.
+        let glances: Option<Vec<usize>> = cells.iter().map(|cells| cells.glance()).collect();
+        let glance = glances.and_then(|glances| glances.into_iter().max());
         let mut panel = walk.panel;
         if cells.len() > 1 {
             // What several take in stays in the cache for all of them.
             panel = panel.min((SEVERAL / self.item.size() / outputs.len()).max(LANES));
         }
-        if walk.form == Form::Columns && walk.copied == [false; 2] && !settles {
+        if walk.form == Form::Columns && walk.copied == [false; 2] {
             let least = cells.iter().map(|cells| cells.least_panel()).max().unwrap_or(1);
             panel = panel.max(TABLE / outputs.len().max(1)).max(least);
         }
         let most = panel.min(MOST_SEEN);
-        if settles {
+        if let Some(glance) = glance {
             // Rows that are joined are taken in whole.
-            panel = if walk.joined > 1 { most } else { panel.min(GLANCE) };
+            panel = if walk.joined > 1 { most } else { panel.min(glance) };
         }
         // The indices of the outer axes, as an odometer.
         let mut index: Vec<usize> = (0..inner).map(|axis| range(axis).start).collect();
@@ -638,7 +639,7 @@ impl Run<'_> {
                     self.tables(cells, segment, offsets, (part, place * len + at), how, space);
                 }
                 at += count;
-                if settles {
+                if glance.is_some() {
                     if cells.iter().all(|cells| cells.is_settled()) {
                         break 'walk;
                     }
