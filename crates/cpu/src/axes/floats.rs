@@ -316,6 +316,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
             );
             if asked == Asked::LogSum {
                 dispatch_accumulators(isa, Logarithms { pair, is_long });
+                for i in (0..outputs.len()).filter(|&i| lens[i] == 0.0) {
+                    pair.first.set(i, Interval::of_special(f64::NEG_INFINITY));
+                }
             }
         });
     }
@@ -416,6 +419,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
             None if const { M::PRODUCTS } => few_products(isa, asked, &rows, out),
             None => few_sums(isa, asked, &rows, out),
         };
+        if asked == Asked::LogSum {
+            let is_lost = |x: &&mut O::Item| x.wide().abs() < LOST_LOGARITHM;
+            to.iter_mut().filter(is_lost).for_each(|x| *x = O::Item::at_once(0.0));
+        }
         let is_tiny = |x: &O::Item| (x.wide() != 0.0) & (x.wide().abs() < LEAST_LOGARITHM);
         let tiny = asked == Asked::LogSum && to.iter().fold(false, |any, x| any | is_tiny(x));
         found && !tiny && (nans || !to.iter().any(|x| x.is_nan()))
@@ -454,6 +461,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
 /// A log-sum-exp of one element that is no smaller, or zero, is this element: what terms are rounded
 /// by is less than half of its last place (`core/op/logsumexp.rs`).
 const LEAST_LOGARITHM: f64 = crate::exact::power_of_two(-22);
+/// That of one element below it is 0: its term is the integer that stands for 1, as units of terms
+/// are 2^-129 and larger.
+const LOST_LOGARITHM: f64 = crate::exact::power_of_two(-150);
 
 /// Whether the answer of a single element is its magnitude, or itself; `None` if it is neither.
 fn single_magnitude<O: Operands, M: Measure<P>, const P: usize>(asked: Asked) -> Option<bool> {

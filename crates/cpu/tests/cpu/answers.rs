@@ -1343,6 +1343,32 @@ fn squares_and_exponentials_of_any_magnitude_are_those_of_the_states() {
 }
 
 #[test]
+fn log_sum_exps_of_one_element_and_of_none_are_those_of_its_state() {
+    for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16] {
+        let size = dtype.size();
+        let powers =
+            (0..170).flat_map(|k| [2f64.powi(-k), -1.3 * 2f64.powi(-k), 2f64.powi(k % 16)]);
+        let others = [0.0, -0.0, 1e-310, -5e-324, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        let items: Vec<f64> = powers.chain(others).collect();
+        let bytes: Vec<u8> =
+            items.iter().flat_map(|&x| element(dtype, x).to_le_bytes()[..size].to_vec()).collect();
+        let step = size as isize;
+        // One of each, and two NaNs beside one another.
+        let (shape, strides) = (vec![items.len(), 1], vec![step, step]);
+        let one_each = Array { dtype, shape, strides, offset: 0, bytes: bytes.clone() };
+        let nan = (items.len() - 3) * size;
+        let nans = Array { dtype, shape: vec![40, 2], strides: vec![0, 0], offset: nan, bytes };
+        for (array, nan) in [&one_each, &nans]
+            .into_iter()
+            .flat_map(|array| [NanPolicy::Propagate, NanPolicy::Omit].map(|nan| (array, nan)))
+        {
+            let rules = Rules::default().nan(nan);
+            one(array, &[false, true], Op::LogSumExp, &[1], &rules, "one element or none");
+        }
+    }
+}
+
+#[test]
 fn a_nan_in_a_long_row_is_found() {
     let mut random = Rng::with_seed(seed(3));
     for dtype in [DType::F32, DType::F64] {
