@@ -40,6 +40,38 @@ __device__ __forceinline__ Double root_of(Double x)
     return {s, __ddiv_rn(add(fused(-s, s, x.hi), x.lo), add(s, s))};
 }
 
+// real * 2^moved, rounded once, of a real that is positive or not finite: that product may leave the format. False as above. `is_exact` says
+// that real is off by nothing, `is_root` that it is the root of D / m in units of 2^-1074, of integers D > 0 and 0 < m <= 256.
+//
+// Inside the format, the digits are those of real, and above it, there is infinity. Below the normal numbers, where the biased exponent
+// `place` is 0 or less, the unit is 2^-1074. With -53 or less, the product is below half of that, and leaves 0. Others, in this unit, are
+// added to 2^52, where the last bit is 1. That rounds the high part, to even in the middle. `rest` is what the product has besides, but for
+// less than 2^-37. It says which integer is nearest, unless it is too near a half.
+//
+// A root below 2^16 units is not: rounding the high part is enough. Let t be k + 1/2. If the root is not t, their squares differ by
+// |4 D - m (2 k + 1)^2| / (4 m) >= 2^-10, and they by 2^-28, so that the high part, off by less than 2^-36, is on the root's side of t. If the
+// root is t, so is the high part.
+__device__ __forceinline__ bool rounded_at(Double real, int moved, bool is_exact, bool is_root, u64 &bits)
+{
+    real = fast_two_sum(real.hi, real.lo);
+    const bool is_sure = rounded(real, bits);
+    const int exponent = int(bits_of(real.hi) >> 52) & 0x7ff, place = exponent + moved;
+    if (place > 0 || exponent >= 1023 + 960) {
+        bits = place < 0x7ff ? bits + (u64(i64(moved)) << 52) : u64(0x7ff) << 52;
+        return is_sure;
+    }
+    bits = 0;
+    if (place < -52)
+        return true;
+    constexpr f64 ONES = 4503599627370496.0, NEAR = 1.0 / 1073741824.0;
+    const f64 unit = of_bits(u64(1023 + 1074 + moved) << 52), x = mul(real.hi, unit), integer = add(x, ONES);
+    const f64 rest = add(sub(x, sub(integer, ONES)), mul(real.lo, unit));
+    const f64 beyond = sub(fabs(rest), 0.5);
+    // An integer that was rounded to even is the nearest one, or that on the side of the rest.
+    bits = bits_of(integer) - bits_of(ONES) + (beyond > NEAR ? rest > 0.0 ? 1 : -1 : 0);
+    return is_exact || (is_root && x < 65536.0) || fabs(beyond) > NEAR;
+}
+
 // What few elements are told, and what they are to a walk.
 template <class Accumulator>
 struct FewOf {
@@ -206,6 +238,18 @@ struct FewSquares : FewOf<FloatSquares<T, SPREAD>> {
 
 // The same of f64, with what each operation rounds off in a second sum. It is off by less than 2^-95 of n S2 - S1^2 by the same argument
 // with u = 2^-106.
+//
+// Squares leave the format where elements are large or small. So elements are taken times a power of two, without which the answer is left.
+// It is chosen when the first elements come that differ from the first one, or from 0 where no SPREAD is asked for. Until then, all sums are
+// 0, in any scale. It brings the largest of those that come together, and the first one, to 2^-300 or more, and below 2^-299. Exponents
+// have ends: what is 2^723 or more is below 4 instead, and subnormals are multiples of 2^-351. One of them differs from the first one by
+// 2^-353 at least: the largest, or if that is as large as the first one, any that differs. So S2 >= 2^-706, as is n S2 - S1^2, and
+// `squares` tells whether anything differs. Elements lose 2^-1075 at most where they leave the format below, and products do as well:
+// nothing beside 2^-95 of S2. Later ones may be larger by 700 binades. Beyond that, S2 leaves what rounded() is sure of.
+//
+// The deviation of two elements, with ddof 0, is half their difference, often in the middle between two numbers. `sum` has that difference
+// rounded once, as the first element differs from itself by 0. If it is rounded, it is 2^-1021 at least without the power of two, so that
+// its half is normal and not rounded again. An element that lost something is so far below the other one that this is the difference.
 template <bool SPREAD>
 struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
     using Base = FewOf<FloatSquares<f64, SPREAD>>;
@@ -213,7 +257,9 @@ struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
     static constexpr bool SHIFTS = SPREAD;
 
     Double squares = {0.0, 0.0}, sum = {0.0, 0.0};
-    Bits first = 0, differ = 0;
+    Bits first = 0;
+    // The biased exponent of the power of two.
+    int scale = 1023;
 
     __device__ __forceinline__ void begin(Bits bits) { first = bits; }
 
@@ -226,15 +272,22 @@ struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
     template <int V, int N, class Number>
     __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &)
     {
+        // As long as nothing differs, all sums are 0, in any scale.
+        if (squares.hi == 0.0) {
+            u32 most = u32(first >> 32) << 1;
+#pragma unroll
+            for (int k = 0; k < N; ++k)
+                most = max(most, u32(bits[k] >> 32) << 1);
+            scale = max(2046 - 300 - int(most >> 21), 1);
+        }
+        const f64 power = of_bits(u64(scale) << 52), origin = mul(of_bits(first), power);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
-            Double x = {of_bits(bits[k]), 0.0};
+            Double x = {mul(of_bits(bits[k]), power), 0.0};
             if constexpr (SPREAD) {
-                x = two_sum(x.hi, -of_bits(first));
+                x = two_sum(x.hi, -origin);
                 add_to(sum, x.hi, x.lo);
             }
-            // Whether anything is not 0: its square may be.
-            differ |= bits_of(x.hi) << 1;
             const f64 square = mul(x.hi, x.hi);
             add_to(squares, square, fused(add(x.hi, x.hi), x.lo, fused(x.hi, x.hi, -square)));
         }
@@ -244,8 +297,9 @@ struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
     {
         const u64 free = freedom(asked.ask, asked.n);
         answer = SPREAD && free == 0 ? NOT_A_NUMBER<f64> : 0;
-        if (differ == 0 || SPREAD && free == 0)
+        if (squares.hi == 0.0 || SPREAD && free == 0)
             return true;
+        const bool is_root = asks_root(asked.ask), is_half = SPREAD && is_root && asked.n == 2 && free == 2;
         Double real = squares;
         if constexpr (SPREAD) {
             const f64 n = f64(asked.n);
@@ -256,11 +310,12 @@ struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
             real = fast_two_sum(spread.hi, add(spread.lo, sub(whole_rest, part_rest)));
             real = over(real, mul(n, f64(free)));
         }
-        // Squares below the format would be off by more.
-        const u32 exponent = u32(bits_of(real.hi) >> 52) & 0x7ff;
-        if (asks_root(asked.ask))
+        if (is_root)
             real = root_of(real);
-        return rounded(real, answer) && exponent > 128;
+        if (is_half)
+            real = {mul(fabs(sum.hi), 0.5), 0.0};
+        const int moved = 1023 - scale;
+        return rounded_at(real, is_root ? moved : 2 * moved, is_half, is_root, answer);
     }
 };
 

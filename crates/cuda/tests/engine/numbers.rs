@@ -1113,6 +1113,110 @@ fn few_floats(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
     }
 }
 
+/// What `few_f64` draws outputs of.
+const MAGNITUDES: [&str; 14] = [
+    "subnormal",
+    "subnormal of few digits",
+    "subnormal or zero",
+    "zero at first",
+    "about the least normal",
+    "squares about the least normal",
+    "squares above the largest",
+    "about the largest",
+    "equal",
+    "two by turns",
+    "odd differences",
+    "few digits of any size",
+    "far apart",
+    "one infinite",
+];
+
+/// The elements of an output.
+fn of_magnitude(name: &str, n: usize, random: &mut Random) -> Vec<f64> {
+    // 2^e, which may be subnormal.
+    let power = |e: i32| 2f64.powi(e / 2) * 2f64.powi(e - e / 2);
+    // From 2^e on, in so many binades, of either sign.
+    let near = |random: &mut Random, e: i32, binades: usize| {
+        let x = (1.0 + random.unit()) * power(e + random.place(binades) as i32);
+        if random.below(2) == 0 { x } else { -x }
+    };
+    let (e, few) = (random.place(2092) as i32 - 1072, random.place(3) as i32);
+    let (a, b) = (near(random, e, 1), near(random, e, 3));
+    (0..n)
+        .map(|i| match name {
+            "subnormal" => f64::from_bits(random.next() >> (12 + random.place(52))),
+            "subnormal of few digits" => f64::from_bits(random.next() & 0x3f),
+            "subnormal or zero" => f64::from_bits((random.next() >> 12) * random.below(2)),
+            "zero at first" if i + 1 < n && i < 3 + n / 2 => [0.0, -0.0][random.place(2)],
+            "zero at first" => near(random, e.min(-400), 1),
+            "about the least normal" => near(random, -1024 + few, 4),
+            "squares about the least normal" => near(random, -540 + (e & 31), 3),
+            "squares above the largest" => near(random, 508 + (e & 3), 1),
+            "about the largest" => near(random, 1022 - few, 2),
+            "equal" => a,
+            "two by turns" => [a, b][i % 2],
+            "odd differences" => near(random, few, 1),
+            "few digits of any size" => random.below(9) as f64 * power(e),
+            "far apart" => near(random, -1072, 2092),
+            _ if i == n / 2 => f64::INFINITY,
+            _ => a,
+        })
+        .collect()
+}
+
+/// So many outputs of few f64, along the first axis: each of the next magnitude of these.
+fn outputs_of(names: &[&str], few: usize, many: usize, random: &mut Random) -> Sample {
+    let mut items = vec![0.0; few * many];
+    for o in 0..many {
+        let output = of_magnitude(names[o % names.len()], few, random);
+        for (e, x) in output.into_iter().enumerate() {
+            items[e * many + o] = x;
+        }
+    }
+    Sample::of(Layout::contiguous(&[few, many], 8), &items)
+}
+
+/// Squares of few f64 of any magnitude, each output of which has a scale of its own.
+fn few_f64(engines: &[Engine], seed: u64, rounds: usize) {
+    let mut random = Random(thorough::seed(seed));
+    for round in 0..rounds {
+        let few = if round % 3 == 0 { 2 } else { 1 + random.place(16) };
+        let sample = outputs_of(&MAGNITUDES, few, 20 * MAGNITUDES.len(), &mut random);
+        for op in SQUARES {
+            for ddof in 0..=u32::from(matches!(op, Op::Var | Op::Std)) {
+                let number = Number { op, omits_nan: false, ddof };
+                check(&engines[0], number, &sample, &[true, false], &format!("round {round}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn few_f64_of_any_magnitude() {
+    few_f64(&abreast(&sim(Schedule::Lockstep)), 431, up_to(30, 6));
+}
+
+/// Accumulators of few floats are sure of nearly all of these, and elements are loaded once.
+#[test]
+fn few_f64_are_loaded_once() {
+    let sim = Arc::new(Sim::new(Options { counters: true, ..Options::default() }));
+    let device: Arc<dyn Device> = Arc::<Sim>::clone(&sim);
+    let engines = abreast(&device);
+    let mut random = Random(thorough::seed(441));
+    let names = ["odd differences", "subnormal", "subnormal of few digits", "about the largest"];
+    for (few, name) in [2, 4, 16].into_iter().flat_map(|few| names.map(|name| (few, name))) {
+        let sample = outputs_of(&[name], few, 256, &mut random);
+        for op in SQUARES {
+            sim.take_reports();
+            check(&engines[0], op, &sample, &[true, false], name);
+            let reports = sim.take_reports();
+            let counted = reports[0].outcome.counters.as_ref().unwrap().total();
+            let (loaded, bytes) = (counted.global_loads.bytes_asked, 8 * 256 * few as u64);
+            assert!(loaded <= bytes + bytes / 16, "{op} of {few}, {name}: {loaded} of {bytes}");
+        }
+    }
+}
+
 #[test]
 fn few_floats_are_not_too_sure() {
     let engines = abreast(&sim(Schedule::Lockstep));
@@ -1822,6 +1926,7 @@ fn sanitized_outputs_abreast_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     few_elements(&abreast(&device), 411, 39);
     few_floats(&abreast(&device), 413, |turn| turn % 5 == 0);
+    few_f64(&abreast(&device), 414, 3);
 }
 
 #[test]
@@ -1831,6 +1936,7 @@ fn outputs_abreast_on_the_device() {
     for seed in 0..40 {
         few_floats(&abreast(&device), 500 + seed, |_| true);
     }
+    few_f64(&abreast(&device), 415, 300);
 }
 
 #[test]
