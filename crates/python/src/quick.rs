@@ -15,9 +15,6 @@ use warpfold::{Bool8, DType, Element, FloatNumber, IntegerNumber, Number, Number
 /// Elements that are reduced by the functions of slices: so few that Ctrl-C can wait.
 const FEW: usize = 1 << 16;
 
-/// Bytes of elements from which on functions of slices use more threads than one.
-const SHARED: usize = 1 << 18;
-
 /// Elements that are reduced sooner than the interpreter's lock is let go and taken again.
 const SHORT: usize = 1024;
 
@@ -107,10 +104,10 @@ pub(crate) fn answer<'py>(
     Some(scalar(py, type_of(op, dtype), answer))
 }
 
-/// Whether little is said of few elements.
+/// Whether little is said of few elements; of threads only where functions of slices use one.
 fn few(words: &Words<'_, '_>, dtype: DType, bytes: &[u8]) -> bool {
-    let most = if words.threads.is_some() { SHARED - 1 } else { FEW * dtype.size() };
-    bytes.len() <= most.min(FEW * dtype.size()) && words.say_little(dtype)
+    let is_alone = words.threads.is_none() || bytes.len() < 1 << 18;
+    is_alone && bytes.len() <= FEW * dtype.size() && words.say_little(dtype)
 }
 
 /// The answers along an axis of a few elements.

@@ -51,35 +51,20 @@ impl Simd for Avx2 {
         abs(a: F) -> F = _mm256_andnot_pd(_mm256_set1_pd(-0.0), a);
         max(a: F, b: F) -> F = _mm256_max_pd(a, b);
         min(a: F, b: F) -> F = _mm256_min_pd(a, b);
-    }
-    #[inline(always)]
-    unsafe fn earliest(best: [F; 2], x: F, at: F) -> [F; 2] {
-        unsafe {
+        earliest(best: [F; 2], x: F, at: F) -> [F; 2] = {
             let less = _mm256_cmp_pd::<_CMP_LT_OQ>(x, best[0]);
             [_mm256_blendv_pd(best[0], x, less), _mm256_blendv_pd(best[1], at, less)]
-        }
-    }
-    #[inline(always)]
-    unsafe fn or_unordered(acc: F, a: F, b: F) -> F {
-        unsafe { _mm256_or_pd(acc, _mm256_cmp_pd::<_CMP_UNORD_Q>(a, b)) }
-    }
-    #[inline(always)]
-    unsafe fn lookup(table: &[u64; 64], n: F) -> F {
-        unsafe {
+        };
+        or_unordered(acc: F, a: F, b: F) -> F = _mm256_or_pd(acc, _mm256_cmp_pd::<_CMP_UNORD_Q>(a, b));
+        lookup(table: &[u64; 64], n: F) -> F = {
             let index = _mm256_and_si256(_mm256_castpd_si256(n), _mm256_set1_epi64x(63));
             _mm256_castsi256_pd(_mm256_i64gather_epi64::<8>(table.as_ptr().cast(), index))
-        }
-    }
-    #[inline(always)]
-    unsafe fn add_exponent(x: F, n: F) -> F {
-        unsafe {
+        };
+        add_exponent(x: F, n: F) -> F = {
             let moved = _mm256_slli_epi64::<46>(_mm256_castpd_si256(n));
             _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(x), moved))
-        }
-    }
-    #[inline(always)]
-    unsafe fn or_lost(acc: F, p: F, a: F, b: F) -> F {
-        unsafe {
+        };
+        or_lost(acc: F, p: F, a: F, b: F) -> F = {
             let zero = _mm256_setzero_pd();
             let gone = _mm256_cmp_pd::<_CMP_EQ_OQ>(p, zero);
             let there = _mm256_and_pd(
@@ -87,35 +72,24 @@ impl Simd for Avx2 {
                 _mm256_cmp_pd::<_CMP_NEQ_OQ>(b, zero),
             );
             _mm256_or_pd(acc, _mm256_and_pd(gone, there))
-        }
-    }
-    #[inline(always)]
-    unsafe fn magnitudes([least, most]: [F; 2], x: F) -> [F; 2] {
-        unsafe {
+        };
+        magnitudes([least, most]: [F; 2], x: F) -> [F; 2] = {
             let x = Self::abs(x);
             let less = _mm256_sub_epi64(_mm256_castpd_si256(x), _mm256_set1_epi64x(1));
             // Of a NaN and a number these give the second. Zero less one is a NaN.
             [_mm256_min_pd(_mm256_castsi256_pd(less), least), _mm256_max_pd(x, most)]
-        }
-    }
-    instructions! {
+        };
         all_below(a: F, limit: f64) -> bool = _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NLT_UQ>(a, Self::splat(limit))) == 0;
         none_below(a: F, limit: f64) -> bool = _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LT_OQ>(a, Self::splat(limit))) == 0;
-    }
-    #[inline(always)]
-    unsafe fn sum_each(v: [F; 8]) -> F {
-        unsafe {
+        sum_each(v: [F; 8]) -> F = {
             // [a0+a1, b0+b1, a2+a3, b2+b3] and the same of c and d.
             let ab = _mm256_hadd_pd(v[0], v[1]);
             let cd = _mm256_hadd_pd(v[2], v[3]);
             let low = _mm256_blend_pd::<0b1100>(ab, cd);
             let high = _mm256_permute2f128_pd::<0x21>(ab, cd);
             _mm256_add_pd(low, high)
-        }
-    }
-    #[inline(always)]
-    unsafe fn transpose(v: [F; 8]) -> [F; 8] {
-        unsafe {
+        };
+        transpose(v: [F; 8]) -> [F; 8] = {
             // [a0, b0, a2, b2], [a1, b1, a3, b3] and the same of c and d.
             let [even, odd] = [_mm256_unpacklo_pd(v[0], v[1]), _mm256_unpackhi_pd(v[0], v[1])];
             let [next, last] = [_mm256_unpacklo_pd(v[2], v[3]), _mm256_unpackhi_pd(v[2], v[3])];
@@ -125,9 +99,7 @@ impl Simd for Avx2 {
             turned[2] = _mm256_permute2f128_pd::<0x31>(even, next);
             turned[3] = _mm256_permute2f128_pd::<0x31>(odd, last);
             turned
-        }
-    }
-    instructions! {
+        };
         wsplat(x: u32) -> W = _mm256_set1_epi32(x.cast_signed());
         wload(p: *const u32) -> W = _mm256_loadu_si256(p.cast());
         wstore(v: W, p: *mut u32) = _mm256_storeu_si256(p.cast(), v);
@@ -135,59 +107,38 @@ impl Simd for Avx2 {
         wsub(a: W, b: W) -> W = _mm256_sub_epi32(a, b);
         wmax(a: W, b: W) -> W = _mm256_max_epu32(a, b);
         wmin(a: W, b: W) -> W = _mm256_min_epu32(a, b);
-    }
-    #[inline(always)]
-    unsafe fn wearliest(best: [W; 2], x: W, at: W) -> [W; 2] {
-        unsafe {
+        wearliest(best: [W; 2], x: W, at: W) -> [W; 2] = {
             let [old, new] = [best[0], x].map(|words| _mm256_castsi256_ps(words));
             let less = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LT_OQ>(new, old));
             [_mm256_blendv_epi8(best[0], x, less), _mm256_blendv_epi8(best[1], at, less)]
-        }
-    }
-    #[inline(always)]
-    unsafe fn wor_unordered(acc: W, a: W, b: W) -> W {
-        unsafe {
+        };
+        wor_unordered(acc: W, a: W, b: W) -> W = {
             let [a, b] = [_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)];
             let odd = _mm256_cmp_ps::<_CMP_UNORD_Q>(a, b);
             _mm256_or_si256(acc, _mm256_castps_si256(odd))
-        }
-    }
-    #[inline(always)]
-    unsafe fn any_above(a: W, limit: u32) -> bool {
-        unsafe {
+        };
+        any_above(a: W, limit: u32) -> bool = {
             let limit = _mm256_set1_epi32(limit.cast_signed());
             // A word at or below the limit leaves the maximum at the limit.
             let within = _mm256_cmpeq_epi32(_mm256_max_epu32(a, limit), limit);
             _mm256_movemask_epi8(within) != -1
-        }
-    }
-    instructions! {
+        };
         wand(a: W, b: W) -> W = _mm256_and_si256(a, b);
         wxor(a: W, b: W) -> W = _mm256_xor_si256(a, b);
         sum_bytes(acc: W, a: W) -> W = _mm256_add_epi64(acc, _mm256_sad_epu8(a, _mm256_setzero_si256()));
-    }
-    #[inline(always)]
-    unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) {
-        unsafe {
+        add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) = {
             let beside = _mm_set_epi64x(beside[1].cast_signed(), beside[0].cast_signed());
             let words = _mm_cvtepu32_epi64(_mm_loadl_epi64(p.cast()));
             let to: *mut __m128i = to.as_mut_ptr().cast();
             let sum = _mm_add_epi64(_mm_loadu_si128(to), _mm_add_epi64(words, beside));
             _mm_storeu_si128(to, sum);
-        }
-    }
-    instructions! {
+        };
         dadd_bits(acc: W, x: F) -> W = _mm256_add_epi64(acc, _mm256_castpd_si256(x));
         dsplat(x: u64) -> W = _mm256_set1_epi64x(x.cast_signed());
-    }
-    #[inline(always)]
-    unsafe fn dkey(a: W) -> W {
-        unsafe {
+        dkey(a: W) -> W = {
             let negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), a);
             _mm256_xor_si256(a, _mm256_srli_epi64::<1>(negative))
-        }
-    }
-    instructions! {
+        };
         dmin(a: W, b: W) -> W = _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(a, b));
         dmax(a: W, b: W) -> W = _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b));
         hadd(a: W, b: W) -> W = _mm256_add_epi16(a, b);
@@ -210,17 +161,14 @@ impl Simd for Avx2 {
             ]
         }
     }
-    #[inline(always)]
-    unsafe fn widen(a: W) -> (F, F) {
-        unsafe {
+    instructions! {
+        widen(a: W) -> (F, F) = {
             let a = _mm256_castsi256_ps(a);
             (
                 _mm256_cvtps_pd(_mm256_castps256_ps128(a)),
                 _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(a)),
             )
-        }
-    }
-    instructions! {
+        };
         load_f16(p: *const u16) -> W = _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128(p.cast())));
         load_bf16(p: *const u16) -> W = _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast())));
     }

@@ -54,69 +54,44 @@ impl Simd for Avx512 {
         mul_sub(a: F, b: F, c: F) -> F = _mm512_fmsub_pd(a, b, c);
         and(a: F, b: F) -> F = _mm512_and_pd(a, b);
         or(a: F, b: F) -> F = _mm512_or_pd(a, b);
-    }
-    #[inline(always)]
-    unsafe fn or_xor(a: F, b: F, c: F) -> F {
-        unsafe {
+        or_xor(a: F, b: F, c: F) -> F = {
             let [a, b, c] =
                 [_mm512_castpd_si512(a), _mm512_castpd_si512(b), _mm512_castpd_si512(c)];
             // The truth table of a | (b ^ c).
             _mm512_castsi512_pd(_mm512_ternarylogic_epi64::<0xf6>(a, b, c))
-        }
-    }
-    instructions! {
+        };
         abs(a: F) -> F = _mm512_abs_pd(a);
         max(a: F, b: F) -> F = _mm512_max_pd(a, b);
         min(a: F, b: F) -> F = _mm512_min_pd(a, b);
-    }
-    #[inline(always)]
-    unsafe fn earliest(best: [F; 2], x: F, at: F) -> [F; 2] {
-        unsafe {
+        earliest(best: [F; 2], x: F, at: F) -> [F; 2] = {
             let less = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(x, best[0]);
             [_mm512_mask_mov_pd(best[0], less, x), _mm512_mask_mov_pd(best[1], less, at)]
-        }
-    }
-    #[inline(always)]
-    unsafe fn or_unordered(acc: F, a: F, b: F) -> F {
-        unsafe {
+        };
+        or_unordered(acc: F, a: F, b: F) -> F = {
             let odd = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(a, b);
             _mm512_castsi512_pd(_mm512_mask_set1_epi64(_mm512_castpd_si512(acc), odd, -1))
-        }
-    }
-    #[inline(always)]
-    unsafe fn lookup(table: &[u64; 64], n: F) -> F {
-        unsafe {
+        };
+        lookup(table: &[u64; 64], n: F) -> F = {
             let index = _mm512_and_si512(_mm512_castpd_si512(n), _mm512_set1_epi64(63));
             _mm512_castsi512_pd(_mm512_i64gather_epi64::<8>(index, table.as_ptr().cast()))
-        }
-    }
-    #[inline(always)]
-    unsafe fn add_exponent(x: F, n: F) -> F {
-        unsafe {
+        };
+        add_exponent(x: F, n: F) -> F = {
             let moved = _mm512_slli_epi64::<46>(_mm512_castpd_si512(n));
             _mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(x), moved))
-        }
-    }
-    #[inline(always)]
-    unsafe fn or_lost(acc: F, p: F, a: F, b: F) -> F {
-        unsafe {
+        };
+        or_lost(acc: F, p: F, a: F, b: F) -> F = {
             let zero = _mm512_setzero_pd();
             let gone = _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(p, zero);
             let gone = _mm512_mask_cmp_pd_mask::<_CMP_NEQ_OQ>(gone, a, zero);
             let gone = _mm512_mask_cmp_pd_mask::<_CMP_NEQ_OQ>(gone, b, zero);
             _mm512_castsi512_pd(_mm512_mask_set1_epi64(_mm512_castpd_si512(acc), gone, -1))
-        }
-    }
-    #[inline(always)]
-    unsafe fn magnitudes([least, most]: [F; 2], x: F) -> [F; 2] {
-        unsafe {
+        };
+        magnitudes([least, most]: [F; 2], x: F) -> [F; 2] = {
             let x = Self::abs(x);
             let less = _mm512_sub_epi64(_mm512_castpd_si512(x), _mm512_set1_epi64(1));
             // Of a NaN and a number these give the second. Zero less one is a NaN.
             [_mm512_min_pd(_mm512_castsi512_pd(less), least), _mm512_max_pd(x, most)]
-        }
-    }
-    instructions! {
+        };
         all_below(a: F, limit: f64) -> bool = _mm512_cmp_pd_mask::<_CMP_NLT_UQ>(a, Self::splat(limit)) == 0;
         none_below(a: F, limit: f64) -> bool = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, Self::splat(limit)) == 0;
     }
@@ -156,9 +131,8 @@ impl Simd for Avx512 {
             [t0, t1, t2, t3, t4, t5, t6, t7]
         }
     }
-    #[inline(always)]
-    unsafe fn sum_each(v: [F; 8]) -> F {
-        unsafe {
+    instructions! {
+        sum_each(v: [F; 8]) -> F = {
             // Neighbouring lanes: [a0+a1, b0+b1, a2+a3, b2+b3, ..].
             let ab = _mm512_add_pd(_mm512_unpacklo_pd(v[0], v[1]), _mm512_unpackhi_pd(v[0], v[1]));
             let cd = _mm512_add_pd(_mm512_unpacklo_pd(v[2], v[3]), _mm512_unpackhi_pd(v[2], v[3]));
@@ -177,9 +151,7 @@ impl Simd for Avx512 {
                 _mm512_shuffle_f64x2::<0b10_00_10_00>(abcd, efgh),
                 _mm512_shuffle_f64x2::<0b11_01_11_01>(abcd, efgh),
             )
-        }
-    }
-    instructions! {
+        };
         wsplat(x: u32) -> W = _mm512_set1_epi32(x.cast_signed());
         wload(p: *const u32) -> W = _mm512_loadu_si512(p.cast());
         wstore(v: W, p: *mut u32) = _mm512_storeu_si512(p.cast(), v);
@@ -187,50 +159,32 @@ impl Simd for Avx512 {
         wsub(a: W, b: W) -> W = _mm512_sub_epi32(a, b);
         wmax(a: W, b: W) -> W = _mm512_max_epu32(a, b);
         wmin(a: W, b: W) -> W = _mm512_min_epu32(a, b);
-    }
-    #[inline(always)]
-    unsafe fn wearliest(best: [W; 2], x: W, at: W) -> [W; 2] {
-        unsafe {
+        wearliest(best: [W; 2], x: W, at: W) -> [W; 2] = {
             let [old, new] = [best[0], x].map(|words| _mm512_castsi512_ps(words));
             let less = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(new, old);
             [_mm512_mask_mov_epi32(best[0], less, x), _mm512_mask_mov_epi32(best[1], less, at)]
-        }
-    }
-    #[inline(always)]
-    unsafe fn wor_unordered(acc: W, a: W, b: W) -> W {
-        unsafe {
+        };
+        wor_unordered(acc: W, a: W, b: W) -> W = {
             let [a, b] = [_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)];
             _mm512_mask_set1_epi32(acc, _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, b), -1)
-        }
-    }
-    instructions! {
+        };
         any_above(a: W, limit: u32) -> bool = _mm512_cmpgt_epu32_mask(a, _mm512_set1_epi32(limit.cast_signed())) != 0;
         wand(a: W, b: W) -> W = _mm512_and_si512(a, b);
         wxor(a: W, b: W) -> W = _mm512_xor_si512(a, b);
         sum_bytes(acc: W, a: W) -> W = _mm512_add_epi64(acc, _mm512_sad_epu8(a, _mm512_setzero_si512()));
-    }
-    #[inline(always)]
-    unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) {
-        unsafe {
+        add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) = {
             let beside = _mm_set_epi64x(beside[1].cast_signed(), beside[0].cast_signed());
             let words = _mm_cvtepu32_epi64(_mm_loadl_epi64(p.cast()));
             let to: *mut __m128i = to.as_mut_ptr().cast();
             let sum = _mm_add_epi64(_mm_loadu_si128(to), _mm_add_epi64(words, beside));
             _mm_storeu_si128(to, sum);
-        }
-    }
-    instructions! {
+        };
         dadd_bits(acc: W, x: F) -> W = _mm512_add_epi64(acc, _mm512_castpd_si512(x));
         dsplat(x: u64) -> W = _mm512_set1_epi64(x.cast_signed());
-    }
-    #[inline(always)]
-    unsafe fn dkey(a: W) -> W {
-        unsafe {
+        dkey(a: W) -> W = {
             let negative = _mm512_srai_epi64::<63>(a);
             _mm512_xor_si512(a, _mm512_srli_epi64::<1>(negative))
-        }
-    }
-    instructions! {
+        };
         dmin(a: W, b: W) -> W = _mm512_min_epi64(a, b);
         dmax(a: W, b: W) -> W = _mm512_max_epi64(a, b);
         hadd(a: W, b: W) -> W = _mm512_add_epi16(a, b);
@@ -255,15 +209,12 @@ impl Simd for Avx512 {
             ]
         }
     }
-    #[inline(always)]
-    unsafe fn widen(a: W) -> (F, F) {
-        unsafe {
+    instructions! {
+        widen(a: W) -> (F, F) = {
             let low = _mm256_castsi256_ps(_mm512_castsi512_si256(a));
             let high = _mm256_castsi256_ps(_mm512_extracti64x4_epi64::<1>(a));
             (_mm512_cvtps_pd(low), _mm512_cvtps_pd(high))
-        }
-    }
-    instructions! {
+        };
         load_f16(p: *const u16) -> W = _mm512_castps_si512(_mm512_cvtph_ps(_mm256_loadu_si256(p.cast())));
         load_bf16(p: *const u16) -> W = _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p.cast())));
     }

@@ -91,15 +91,10 @@ impl Simd for Neon {
     instructions! {
         splat(x: f64) -> F = [vdupq_n_f64(x); 2];
         load(p: *const f64) -> F = [vld1q_f64(p), vld1q_f64(p.add(2))];
-    }
-    #[inline(always)]
-    unsafe fn store(v: F, p: *mut f64) {
-        unsafe {
+        store(v: F, p: *mut f64) = {
             vst1q_f64(p, v[0]);
             vst1q_f64(p.add(2), v[1]);
-        }
-    }
-    instructions! {
+        };
         add(a: F, b: F) -> F = each!(vaddq_f64, a, b);
         sub(a: F, b: F) -> F = each!(vsubq_f64, a, b);
         mul(a: F, b: F) -> F = each!(vmulq_f64, a, b);
@@ -134,9 +129,8 @@ impl Simd for Neon {
         };
         each!(found, n)
     }
-    #[inline(always)]
-    unsafe fn add_exponent(x: F, n: F) -> F {
-        unsafe { each!(|x, n| number(vaddq_u64(bits(x), vshlq_n_u64::<46>(bits(n)))), x, n) }
+    instructions! {
+        add_exponent(x: F, n: F) -> F = each!(|x, n| number(vaddq_u64(bits(x), vshlq_n_u64::<46>(bits(n)))), x, n);
     }
     #[inline(always)]
     unsafe fn or_lost(acc: F, p: F, a: F, b: F) -> F {
@@ -148,43 +142,30 @@ impl Simd for Neon {
         };
         each!(lost, acc, p, a, b)
     }
-    #[inline(always)]
-    unsafe fn magnitudes([least, most]: [F; 2], x: F) -> [F; 2] {
-        unsafe {
+    instructions! {
+        magnitudes([least, most]: [F; 2], x: F) -> [F; 2] = {
             let x = each!(vabsq_f64, x);
             let less = each!(|x| number(vsubq_u64(bits(x), vdupq_n_u64(1))), x);
             // Zero less one is a NaN, which is not less.
             let smaller = |a, b| vbslq_f64(vcltq_f64(a, b), a, b);
             let larger = |a, b| vbslq_f64(vcgtq_f64(a, b), a, b);
             [each!(smaller, less, least), each!(larger, x, most)]
-        }
-    }
-    #[inline(always)]
-    unsafe fn all_below(a: F, limit: f64) -> bool {
-        unsafe {
+        };
+        all_below(a: F, limit: f64) -> bool = {
             let below = each!(vcltq_f64, a, Self::splat(limit));
             let both = vandq_u64(below[0], below[1]);
             vgetq_lane_u64::<0>(both) & vgetq_lane_u64::<1>(both) == u64::MAX
-        }
-    }
-    #[inline(always)]
-    unsafe fn none_below(a: F, limit: f64) -> bool {
-        unsafe {
+        };
+        none_below(a: F, limit: f64) -> bool = {
             let below = each!(vcltq_f64, a, Self::splat(limit));
             let any = vorrq_u64(below[0], below[1]);
             vgetq_lane_u64::<0>(any) | vgetq_lane_u64::<1>(any) == 0
-        }
-    }
-    #[inline(always)]
-    unsafe fn sum_each(v: [F; 8]) -> F {
-        unsafe {
+        };
+        sum_each(v: [F; 8]) -> F = {
             let pair = |v: F| vpaddq_f64(v[0], v[1]);
             [vpaddq_f64(pair(v[0]), pair(v[1])), vpaddq_f64(pair(v[2]), pair(v[3]))]
-        }
-    }
-    #[inline(always)]
-    unsafe fn wsplat(x: u32) -> W {
-        unsafe { [vdupq_n_u32(x); 2] }
+        };
+        wsplat(x: u32) -> W = [vdupq_n_u32(x); 2];
     }
     #[inline(always)]
     unsafe fn wload(p: *const u32) -> W {
@@ -194,14 +175,11 @@ impl Simd for Neon {
             [vreinterpretq_u32_u8(vld1q_u8(p)), vreinterpretq_u32_u8(vld1q_u8(p.add(16)))]
         }
     }
-    #[inline(always)]
-    unsafe fn wstore(v: W, p: *mut u32) {
-        unsafe {
+    instructions! {
+        wstore(v: W, p: *mut u32) = {
             vst1q_u32(p, v[0]);
             vst1q_u32(p.add(4), v[1]);
-        }
-    }
-    instructions! {
+        };
         wadd(a: W, b: W) -> W = each!(vaddq_u32, a, b);
         wsub(a: W, b: W) -> W = each!(vsubq_u32, a, b);
         wmax(a: W, b: W) -> W = each!(vmaxq_u32, a, b);
@@ -236,14 +214,13 @@ impl Simd for Neon {
         };
         each!(sum, acc, a)
     }
-    #[inline(always)]
-    unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) {
-        unsafe {
+    instructions! {
+        add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) = {
             let words = vmovl_u32(vreinterpret_u32_u8(vld1_u8(p.cast())));
             let beside = vld1q_u64(beside.as_ptr());
             let sum = vaddq_u64(vld1q_u64(to.as_ptr()), vaddq_u64(words, beside));
             vst1q_u64(to.as_mut_ptr(), sum);
-        }
+        };
     }
     #[inline(always)]
     unsafe fn dadd_bits(acc: W, x: F) -> W {
@@ -252,20 +229,14 @@ impl Simd for Neon {
         };
         each!(add, acc, x)
     }
-    #[inline(always)]
-    unsafe fn dsplat(x: u64) -> W {
-        unsafe { [vreinterpretq_u32_u64(vdupq_n_u64(x)); 2] }
-    }
-    #[inline(always)]
-    unsafe fn dkey(a: W) -> W {
-        unsafe {
+    instructions! {
+        dsplat(x: u64) -> W = [vreinterpretq_u32_u64(vdupq_n_u64(x)); 2];
+        dkey(a: W) -> W = {
             doubles(a, a, |a, _| {
                 let negative = vreinterpretq_u64_s64(vshrq_n_s64::<63>(a));
                 veorq_s64(a, vreinterpretq_s64_u64(vshrq_n_u64::<1>(negative)))
             })
-        }
-    }
-    instructions! {
+        };
         dmin(a: W, b: W) -> W = doubles(a, b, |a, b| vbslq_s64(vcgtq_s64(a, b), b, a));
         dmax(a: W, b: W) -> W = doubles(a, b, |a, b| vbslq_s64(vcgtq_s64(a, b), a, b));
         hadd(a: W, b: W) -> W = halves(a, b, |a, b| vaddq_u16(a, b));
@@ -293,18 +264,14 @@ impl Simd for Neon {
         };
         (wide(a[0]), wide(a[1]))
     }
-    #[inline(always)]
-    unsafe fn load_f16(p: *const u16) -> W {
-        unsafe {
+    instructions! {
+        load_f16(p: *const u16) -> W = {
             let halves = vreinterpretq_u16_u8(vld1q_u8(p.cast()));
             [f16_to_f32(vget_low_u16(halves)), f16_to_f32(vget_high_u16(halves))]
-        }
-    }
-    #[inline(always)]
-    unsafe fn load_bf16(p: *const u16) -> W {
-        unsafe {
+        };
+        load_bf16(p: *const u16) -> W = {
             let halves = vreinterpretq_u16_u8(vld1q_u8(p.cast()));
             [vshll_n_u16::<16>(vget_low_u16(halves)), vshll_high_n_u16::<16>(halves)]
-        }
+        };
     }
 }
