@@ -36,7 +36,7 @@ mod worker;
 pub use accelerate::{Accelerate, Context, CpuElement};
 pub use plain::plain_sum;
 pub use read::read;
-pub use reduce::{Job, Outputs, accelerated};
+pub use reduce::{Job, Outputs, SMALL, accelerated};
 pub use scatter::Scatter;
 pub use segments::{Bounds, Indices, SegmentJob, SegmentNumbers};
 pub use slices::Slices;

@@ -19,7 +19,7 @@ use warpfold_threads::{Pieces, Threads};
 /// Elements of a piece of work: enough to make handing out pieces cheap.
 pub(crate) const PIECE: usize = 1 << 18;
 /// An array of fewer bytes is not worth a second thread.
-const SMALL: usize = 1 << 18;
+pub const SMALL: usize = 1 << 18;
 
 /// Bytes of a row that are read as fast in any order of the rows.
 const ROW: usize = 512;

@@ -3,7 +3,7 @@
 
 use crate::axes::{direct, position};
 use crate::exact::short;
-use crate::reduce::{Job, Outputs};
+use crate::reduce::{Job, Outputs, SMALL};
 use crate::walks::{self, Walk};
 use crate::worker::Worker;
 use warpfold_core::op::{Kind, Numbers, Op, RawRun, Rules};
@@ -12,8 +12,6 @@ use warpfold_core::{DType, NanPolicy, Result};
 /// From so many elements on, sums of floats in registers are worth a plan; and so are truth
 /// values, which may be settled early.
 const FEW: usize = 1024;
-/// From so many bytes on, threads may be.
-const SMALL: usize = 1 << 18;
 
 impl Job<'_> {
     /// The values of `ops`, if all elements are those of one output, few, and contiguous in C

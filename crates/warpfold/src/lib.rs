@@ -151,9 +151,9 @@ pub use warpfold_core::layout::{Axes, Input, View};
 pub use warpfold_core::op::Decimal;
 pub use warpfold_core::op::Numbers;
 pub use warpfold_core::{DType, Element, Error, Item, NanPolicy, Op, Result, Rules, Scalar, Value};
-#[doc(hidden)]
-pub use warpfold_cpu::Scatter;
 pub use warpfold_cpu::Threads;
+#[doc(hidden)]
+pub use warpfold_cpu::{SMALL, Scatter};
 #[cfg(feature = "cudarc")]
 pub use warpfold_cuda::{CudarcSlice, CudarcSliceMut};
 

@@ -414,7 +414,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         let found = match one {
             Some(false) => dispatch_accumulators(isa, Single::<_, false> { rows, to: out }),
             Some(true) => dispatch_accumulators(isa, Single::<_, true> { rows, to: out }),
-            None if asked == Asked::LogSum => false,
+            None if asked == Asked::LogSum => return false,
             None if const { O::PAIRED } => few_dots(isa, asked, &rows, out),
             None if const { M::PRODUCTS } => few_products(isa, asked, &rows, out),
             None => few_sums(isa, asked, &rows, out),

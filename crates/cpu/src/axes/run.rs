@@ -7,6 +7,7 @@ use super::strips::{StripTables, Strips};
 use super::turned::Turned;
 use super::walk::{Form, Segment, Walk, move_by};
 use crate::pack::{Pack, room};
+use crate::reduce::SMALL;
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -30,8 +31,6 @@ const LANES: usize = 16;
 const TABLE: usize = 2048;
 /// The writing of an answer is a part of the cost of outputs of so few elements.
 const CHEAP: usize = 64;
-/// Bytes of all elements below which one thread works.
-const SMALL: usize = 1 << 18;
 
 /// A walk over elements in memory.
 pub(super) struct Run<'a> {
@@ -593,8 +592,8 @@ impl Run<'_> {
         };
         let inner = walk.reduced.len() - 1;
         // All of them have to be settled.
-        let glances: Option<Vec<usize>> = cells.iter().map(|cells| cells.glance()).collect();
-        let glance = glances.and_then(|glances| glances.into_iter().max());
+        let glances = cells.iter().map(|cells| cells.glance());
+        let glance = glances.reduce(|one, other| Some(one?.max(other?))).flatten();
         let mut panel = walk.panel;
         if cells.len() > 1 {
             // What several take in stays in the cache for all of them.
@@ -850,14 +849,9 @@ impl Run<'_> {
                 if let Some(tables) = tables {
                     tables.answer(cells, how, words, space);
                 } else if together || batch == 1 {
-                    let place = left[from].0;
-                    let outputs = if together { 0..outputs.len() } else { place..place + 1 };
-                    self.take_all(
-                        &mut [&mut *cells],
-                        begin + outputs.start..begin + outputs.end,
-                        how,
-                        space,
-                    );
+                    let one = begin + left[from].0;
+                    let block = if together { outputs.clone() } else { one..one + 1 };
+                    self.take_all(&mut [&mut *cells], block, how, space);
                     let lengths = self.lengths(how, &space.counts);
                     cells.answer(0, lengths, words, &mut space.missing);
                 } else {

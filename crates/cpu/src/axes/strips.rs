@@ -160,8 +160,8 @@ impl Run<'_> {
             tables.push(Table::of_any(all.as_ptr().cast(), stride, strips.elements, count));
         }
         let extra = self.add_initial_table(&mut tables, count, initial);
-        let sizes = [size; 2];
-        StripTables { tables, count, elements: strips.elements, extra, inner: len, sizes }
+        let (elements, sizes) = (strips.elements, self.sizes());
+        StripTables { tables, count, elements, extra, inner: len, sizes }
     }
 
     /// How many outputs are gathered at a time, if it is worth it.

@@ -282,8 +282,14 @@ fn all_unmarked_short_integers_are_counted() {
     }
 }
 
+/// A job of all elements, whose states one thread makes without vectors.
+fn plain<'a>(views: [Option<&'a View<'a>>; 2], reduced: &'a [bool], kinds: &'a [Kind]) -> Job<'a> {
+    let (isa, threads) = (Isa::BASELINE, Threads::Exactly(1));
+    Job { views, reduced, kinds, start: 0, initial: None, marks: None, isa, threads }
+}
+
 /// Operations that are drawn, with an initial value, marks and rules as they come.
-fn several(array: &Array, reduced: &[bool], pattern: &str, random: &mut Rng) {
+fn several(array: &Array, reduced: &[bool], note: &str, random: &mut Rng) {
     let (dtype, shape) = (array.dtype, &array.shape);
     let takers = [Op::Sum, Op::Prod, Op::Min, Op::Max, Op::MinMax, Op::Range, Op::NormInf];
     let some = make(dtype, PATTERNS[random.usize(..PATTERNS.len())], 0, random);
@@ -317,16 +323,7 @@ fn several(array: &Array, reduced: &[bool], pattern: &str, random: &mut Rng) {
     }
     let marks = View::from_bytes(DType::Bool, &marks, shape).unwrap();
     let marked = random.u32(..3) == 0;
-    let plain = Job {
-        views: [Some(&view), None],
-        reduced,
-        kinds: &kinds,
-        start: 0,
-        initial: None,
-        marks: None,
-        isa: Isa::BASELINE,
-        threads: Threads::Exactly(1),
-    };
+    let plain = plain([Some(&view), None], reduced, &kinds);
     let mut states = plain.states().unwrap();
     if marked {
         states = states_of_marked(array, &marks, &plain);
@@ -341,7 +338,7 @@ fn several(array: &Array, reduced: &[bool], pattern: &str, random: &mut Rng) {
             states.iter_mut().zip(&alone[0]).for_each(|(s, one)| s.merge(one).unwrap());
         }
     }
-    let note = format!("{ops:?} of {dtype} {shape:?} {reduced:?} {pattern} {initial:?} {rules:?}");
+    let note = format!("{note}: {ops:?} of {dtype} {shape:?} {reduced:?} {initial:?} {rules:?}");
     for isa in Isa::available() {
         let threads = Threads::Exactly(random.usize(1..4));
         let marks = marked.then_some(&marks);
@@ -376,7 +373,7 @@ fn several_operations_and_an_initial_value_are_those_of_the_states() {
         let shape = shape(&mut random);
         let array = Array::new(dtype, &shape, pattern, &mut random);
         let reduced: Vec<bool> = shape.iter().map(|_| random.bool()).collect();
-        several(&array, &reduced, pattern, &mut random);
+        several(&array, &reduced, &format!("round {round}: {pattern}"), &mut random);
     }
 }
 
@@ -411,16 +408,7 @@ fn compare(
     let Some(first) = ops.first() else { return };
     let views = arrays.map(|array| array.map(Array::view));
     let kinds = [first.kind()];
-    let plain = Job {
-        views: views.each_ref().map(Option::as_ref),
-        reduced,
-        kinds: &kinds,
-        start: 0,
-        initial: None,
-        marks: None,
-        isa: Isa::BASELINE,
-        threads: Threads::Exactly(1),
-    };
+    let plain = plain(views.each_ref().map(Option::as_ref), reduced, &kinds);
     let states = plain.states().map_err(|error| error.to_string());
     for &op in ops {
         let want = finished(&states, op, rules);
@@ -1245,13 +1233,13 @@ fn a_few_of_many_outputs_are_gathered() {
             }
         }
         let reduced = [true, false, true];
+        let note = format!("round {round}: {pattern}");
         for nan in [NanPolicy::Propagate, NanPolicy::Omit] {
-            let note = format!("round {round}: {pattern}");
             check(&array, &reduced, &[1], &Rules::default().nan(nan), &note);
         }
-        dot([&array; 2], &reduced, &[1], &Rules::default(), "gathered");
+        dot([&array; 2], &reduced, &[1], &Rules::default(), &note);
         for _ in 0..8 {
-            several(&array, &reduced, pattern, &mut random);
+            several(&array, &reduced, &note, &mut random);
         }
     }
 }
