@@ -91,7 +91,8 @@ impl<T: Element> KeyRange<'_, T> {
                 let x = S::wload(p.cast());
                 if T::DTYPE.is_float() { S::dkey(x) } else { S::wxor(x, flips) }
             };
-            let [mut min, mut max] = [i64::MAX, i64::MIN].map(|end| [S::dsplat(end as u64); 2]);
+            let (mut min, mut max) =
+                ([S::dsplat(i64::MAX as u64); 2], [S::dsplat(i64::MIN as u64); 2]);
             for row in &mut rows {
                 prefetch::ahead(row);
                 let p = row.as_ptr();

@@ -10,9 +10,7 @@ use crate::{ndarray, numpy};
 use bytemuck::Pod;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat};
-use warpfold::{
-    Bool8, DType, Element, FloatNumber, IntegerNumber, Number, Numbers, Op, SMALL, Scatter,
-};
+use warpfold::{Bool8, DType, Element, FloatNumber, IntegerNumber, Number, Numbers, Op, Scatter};
 
 /// Elements that are reduced by the functions of slices: so few that Ctrl-C can wait.
 const FEW: usize = 1 << 16;
@@ -108,7 +106,7 @@ pub(crate) fn answer<'py>(
 
 /// Whether little is said of few elements; of threads only where functions of slices use one.
 fn few(words: &Words<'_, '_>, dtype: DType, bytes: &[u8]) -> bool {
-    let is_alone = words.threads.is_none() || bytes.len() < SMALL;
+    let is_alone = words.threads.is_none() || bytes.len() < warpfold::SMALL;
     is_alone && bytes.len() <= FEW * dtype.size() && words.say_little(dtype)
 }
 

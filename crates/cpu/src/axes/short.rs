@@ -209,11 +209,13 @@ impl<O: Operands> Short<O> {
         unsafe {
             let zero = S::splat(0.0);
             let first = self.terms::<S, TERM>(0, at);
-            let [mut a, mut b] = first.map(|x| match TERM {
-                PRODUCT => [x, S::abs(x), zero, zero],
-                DIFFERENCES => [zero; 4],
-                _ => [x, zero, zero, zero],
-            });
+            let [mut a, mut b] = match TERM {
+                DIFFERENCES => [[zero; 4]; 2],
+                _ => [[first[0], zero, zero, zero], [first[1], zero, zero, zero]],
+            };
+            if TERM == PRODUCT {
+                (a[1], b[1]) = (S::abs(first[0]), S::abs(first[1]));
+            }
             for row in 1..self.len {
                 let [mut x, mut y] = self.terms::<S, TERM>(row, at);
                 if TERM == DIFFERENCES {
@@ -252,13 +254,14 @@ impl<O: Operands> Short<O> {
                     || if const { Self::WIDE } {
                         // An infinity less itself is NaN, and so are errors of what is NaN. What is
                         // below the least number is 0.
-                        let rest = [a, b].map(|x| S::or(S::sub(x[0], x[0]), x[2]));
-                        S::all_below(S::abs(S::or(rest[0], rest[1])), f64::from_bits(1))
+                        let rest = S::or(S::sub(a[0], a[0]), a[2]);
+                        let rest = S::or(rest, S::or(S::sub(b[0], b[0]), b[2]));
+                        S::all_below(S::abs(rest), f64::from_bits(1))
                     } else {
                         // Sums of shorter floats are infinite or NaN if elements are: those are the
                         // answers, and their errors are NaN, which is not below.
-                        let [a, b] = [a[2], b[2]].map(|x| S::sub(zero, S::abs(x)));
-                        S::none_below(a, 0.0) & S::none_below(b, 0.0)
+                        let off = [S::sub(zero, S::abs(a[2])), S::sub(zero, S::abs(b[2]))];
+                        S::none_below(off[0], 0.0) & S::none_below(off[1], 0.0)
                     };
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());

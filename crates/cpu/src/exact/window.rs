@@ -98,8 +98,12 @@ impl<S: Simd, const L: usize> Anchored<S, L> {
     pub(super) unsafe fn new(window: Window) -> Self {
         // SAFETY: passed on from the caller.
         unsafe {
+            let mut sums = [[S::splat(0.0); VECTORS]; L];
+            for (level, sums) in sums.iter_mut().enumerate() {
+                *sums = [S::splat(window.anchor(level)); VECTORS];
+            }
             Anchored {
-                sums: core::array::from_fn(|l| [S::splat(window.anchor(l)); VECTORS]),
+                sums,
                 bad: S::splat(0.0),
                 leftover: S::splat(0.0),
                 anchor: S::splat(window.anchor(0)),

@@ -108,7 +108,7 @@ impl Simd for Avx2 {
         wmax(a: W, b: W) -> W = _mm256_max_epu32(a, b);
         wmin(a: W, b: W) -> W = _mm256_min_epu32(a, b);
         wearliest(best: [W; 2], x: W, at: W) -> [W; 2] = {
-            let [old, new] = [best[0], x].map(|words| _mm256_castsi256_ps(words));
+            let [old, new] = [_mm256_castsi256_ps(best[0]), _mm256_castsi256_ps(x)];
             let less = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LT_OQ>(new, old));
             [_mm256_blendv_epi8(best[0], x, less), _mm256_blendv_epi8(best[1], at, less)]
         };

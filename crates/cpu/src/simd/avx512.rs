@@ -160,7 +160,7 @@ impl Simd for Avx512 {
         wmax(a: W, b: W) -> W = _mm512_max_epu32(a, b);
         wmin(a: W, b: W) -> W = _mm512_min_epu32(a, b);
         wearliest(best: [W; 2], x: W, at: W) -> [W; 2] = {
-            let [old, new] = [best[0], x].map(|words| _mm512_castsi512_ps(words));
+            let [old, new] = [_mm512_castsi512_ps(best[0]), _mm512_castsi512_ps(x)];
             let less = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(new, old);
             [_mm512_mask_mov_epi32(best[0], less, x), _mm512_mask_mov_epi32(best[1], less, at)]
         };
