@@ -10,6 +10,10 @@ use warpfold_core::{DType, Result};
 
 /// Elements of a copied block.
 const COPIED: usize = 8192;
+/// Bytes of the copies of several outputs, which stay in the L2 cache.
+const COLUMNS: usize = 256 << 10;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// A run at least this long is worth handing over as it lies.
 const LONG: usize = 512;
 /// Elements of a run that is handed over at once.
@@ -60,11 +64,6 @@ impl Source {
     /// The addresses of the arrays' elements of index 0.
     pub(crate) fn origins(&self) -> impl Iterator<Item = *const u8> + use<> {
         self.origins.into_iter().take(self.arrays())
-    }
-
-    /// The address of the first array's element of index 0.
-    pub(crate) fn origin(&self) -> *const u8 {
-        self.origins[0]
     }
 }
 
@@ -148,6 +147,69 @@ pub(crate) unsafe fn for_each_run(
     Ok(())
 }
 
+/// How many elements of each of so many outputs are copied together.
+pub(crate) fn rows(columns: usize, size: usize) -> usize {
+    (COLUMNS / (columns * size)).clamp(1, COPIED)
+}
+
+/// Hands the elements at `positions` of `walk`, for each of `columns` outputs that lie side by
+/// side, to `sink` with the number of the output: those of one output in order. What a cache line
+/// holds is used at once.
+///
+/// # Errors
+/// Those of `sink`.
+///
+/// # Safety
+/// As for [`for_each_run`], over the sources up to `columns - 1` elements behind this one, too.
+pub(crate) unsafe fn for_each_column(
+    source: &Source,
+    walk: &Traversal,
+    columns: usize,
+    positions: Range<usize>,
+    buffers: &mut Buffers,
+    mut sink: impl FnMut(usize, RawRun<'_>) -> Result<()>,
+) -> Result<()> {
+    let size = source.dtype.size();
+    let source = source.shifted(walk.offsets);
+    let arrays = source.arrays();
+    let rows = rows(columns, size).min(positions.len());
+    // Columns a power of two apart would share sets of the cache.
+    let pitch = rows + LINE / size;
+    for start in positions.clone().step_by(rows.max(1)) {
+        let len = rows.min(positions.end - start);
+        for array in 0..arrays {
+            let to = buffers.block(array, columns * pitch * size);
+            let inner = walk.dims.last().map_or((1, 0), |d| (d.len, d.strides[array]));
+            let (inner_len, stride) = inner;
+            let mut done = 0;
+            while done < len {
+                let at = start + done;
+                let count = (inner_len - at % inner_len).min(len - done);
+                let table = Pack {
+                    from: source.origins[array].wrapping_offset(walk.locate(at)[array]),
+                    size,
+                    rows: columns,
+                    columns: count,
+                    row_stride: size.cast_signed(),
+                    column_stride: stride,
+                    gaps: source.gaps,
+                };
+                // SAFETY: the elements of the innermost dimension from `at` on, and their
+                // neighbours, which the caller vouches for.
+                unsafe { table.fill_beside(&mut to[done * size..], pitch) };
+                done += count;
+            }
+        }
+        for column in 0..columns {
+            let place = column * pitch * size..(column * pitch + len) * size;
+            let items = &buffers.bytes(0)[place.clone()];
+            let others = if arrays == 2 { &buffers.bytes(1)[place] } else { &[][..] };
+            sink(column, RawRun { start: start as u64, items, others })?;
+        }
+    }
+    Ok(())
+}
+
 /// Fills `to` with the elements of one of the arrays from `position` of its walk on.
 ///
 /// # Safety
@@ -173,5 +235,69 @@ unsafe fn copy(walk: &Traversal, array: usize, source: &Source, position: usize,
         unsafe { Pack { from, size, rows, columns, row_stride, column_stride, gaps }.fill(now) };
         at += rows * columns;
         to = after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<W: bytemuck::Pod>(dtype: DType, make: fn(u64) -> W) {
+        // Two dimensions around the columns, the inner one of any length.
+        let axes: [(usize, usize, usize); 6] =
+            [(1, 1, 2), (3, 8, 16), (2, 17, 13), (5, 3, 70), (1, 2100, 9), (1, 70_000, 3)];
+        for (outer, inner, wide) in axes {
+            let size = size_of::<W>();
+            let items: Vec<W> = (0..(outer * inner * wide) as u64).map(make).collect();
+            let bytes: &[u8] = bytemuck::cast_slice(&items);
+            // Once more at an odd address, the rows upside down.
+            let mut odd = vec![0u8; bytes.len() + 1];
+            odd[1..].copy_from_slice(bytes);
+            for (bytes, up) in [(bytes, false), (&odd[1..], true)] {
+                let row = (wide * size).cast_signed();
+                let step = if up { -row } else { row };
+                let axes = [(outer, [row * inner.cast_signed(), 0]), (inner, [step, 0])];
+                let walk = Traversal::in_index_order(&axes);
+                for (first, columns) in [(0, wide), (wide / 2, wide - wide / 2)] {
+                    let last = if up { (inner - 1) * wide * size } else { 0 };
+                    let origin = bytes.as_ptr().wrapping_add(first * size + last);
+                    let source = Source::new(dtype, origin, None, true);
+                    let len = outer * inner;
+                    for positions in [0..len, len / 3..len, len / 3..len / 2] {
+                        let mut got = vec![Vec::new(); columns];
+                        let take = |column: usize, run: RawRun<'_>| {
+                            let got: &mut Vec<u8> = &mut got[column];
+                            assert_eq!(run.start as usize, positions.start + got.len() / size);
+                            got.extend_from_slice(run.items);
+                            Ok(())
+                        };
+                        let (places, mut buffers) = (positions.clone(), Buffers::default());
+                        // SAFETY: rows and columns of `items`.
+                        unsafe {
+                            for_each_column(&source, &walk, columns, places, &mut buffers, take)
+                        }
+                        .unwrap();
+                        for (column, got) in got.iter().enumerate() {
+                            let at = |p: usize| {
+                                let (o, i) = (p / inner, p % inner);
+                                let i = if up { inner - 1 - i } else { i };
+                                items[(o * inner + i) * wide + first + column]
+                            };
+                            let expected: Vec<W> = positions.clone().map(at).collect();
+                            let expected: &[u8] = bytemuck::cast_slice(&expected);
+                            assert_eq!(got, expected, "{outer} x {inner} x {wide}: {column}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_come_in_the_order_of_the_walk() {
+        check::<u8>(DType::U8, |i| (i * 7) as u8);
+        check::<u16>(DType::U16, |i| (i * 7) as u16);
+        check::<u32>(DType::U32, |i| (i * 7) as u32);
+        check::<u64>(DType::U64, |i| i * 7);
     }
 }

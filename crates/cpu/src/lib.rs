@@ -10,7 +10,6 @@ mod axes;
 mod count;
 mod exact;
 mod gather;
-mod grid;
 pub mod groups;
 mod integer;
 pub mod isa;
@@ -27,8 +26,8 @@ mod segments;
 mod short_slice;
 mod simd;
 mod slices;
+mod summaries;
 mod table;
-mod transpose;
 #[doc(hidden)]
 pub mod walks;
 mod worker;

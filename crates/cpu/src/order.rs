@@ -6,7 +6,6 @@
 
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
-use crate::table::Table;
 use warpfold_core::element::Key;
 use warpfold_core::prefetch;
 use warpfold_core::{DType, Element};
@@ -205,68 +204,4 @@ impl<T: Element> Kernel for Find<'_, T> {
 /// The index of the first element that equals the one whose key is `key`.
 pub(crate) fn position<T: Element>(items: &[T], key: T::Key, isa: Isa) -> Option<usize> {
     dispatch(isa, Find { items, key })
-}
-
-/// How many rows below the current one [`ColumnRanges`] asks for.
-const ROWS_AHEAD: isize = 4;
-
-/// The extremes of every column of a table.
-pub(crate) struct ColumnRanges<'a, T: Element> {
-    pub(crate) table: Table<'a, T>,
-    /// Where the smallest and largest keys go, one for each column: initially
-    /// the greatest and the least key.
-    pub(crate) min: &'a mut [T::Key],
-    pub(crate) max: &'a mut [T::Key],
-}
-
-impl<T: Element> Kernel for ColumnRanges<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        let table = self.table;
-        for row in 0..table.rows() {
-            let items = table.row(row);
-            let below = ROWS_AHEAD * table.stride();
-            let below: *const u8 = items.as_ptr().wrapping_byte_offset(below).cast();
-            for ((min, max), x) in self.min.iter_mut().zip(self.max.iter_mut()).zip(items) {
-                let key = x.key();
-                *min = (*min).min(key);
-                *max = (*max).max(key);
-            }
-            for byte in (0..size_of_val(items)).step_by(64) {
-                prefetch::far(below.wrapping_add(byte));
-            }
-        }
-    }
-}
-
-/// The extremes of every column of a table that may have NaNs, which are left
-/// out and counted.
-pub(crate) struct ColumnsWithNans<'a, T: Element> {
-    pub(crate) table: Table<'a, T>,
-    /// As in [`ColumnRanges`].
-    pub(crate) min: &'a mut [T::Key],
-    pub(crate) max: &'a mut [T::Key],
-    /// To which the NaNs of each column are added.
-    pub(crate) nans: &'a mut [u64],
-}
-
-impl<T: Element> Kernel for ColumnsWithNans<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        let (low, high) = T::key_range();
-        for row in 0..self.table.rows() {
-            let ends = self.min.iter_mut().zip(self.max.iter_mut()).zip(self.nans.iter_mut());
-            for (((min, max), nans), x) in ends.zip(self.table.row(row)) {
-                let key = x.key();
-                let nan = key < low || key > high;
-                *min = (*min).min(if nan { T::Key::GREATEST } else { key });
-                *max = (*max).max(if nan { T::Key::LEAST } else { key });
-                *nans += u64::from(nan);
-            }
-        }
-    }
 }

@@ -131,6 +131,9 @@ impl Pack {
     unsafe fn turn<W: Word>(self, to: *mut W, pitch: usize) {
         let Pack { rows, columns, column_stride, .. } = self;
         let (last_row, last_column) = (rows - W::SIDE, columns - W::SIDE);
+        // Columns that begin soon after each other are read in the order of memory. Of others the next
+        // ones are asked for: no processor does that by itself from page to page.
+        let near = column_stride.unsigned_abs() < AHEAD;
         for left in (0..columns).step_by(W::SIDE) {
             // The last blocks have some of the rows and columns before them once more.
             let left = left.min(last_column);
@@ -139,8 +142,13 @@ impl Pack {
                 // SAFETY: blocks of the table.
                 unsafe {
                     let (from, to) = (self.at::<W>(top, left), to.add(top * pitch + left));
-                    // Of short rows those that follow are read next.
-                    prefetch::near(from.cast::<u8>().wrapping_add(AHEAD));
+                    if near {
+                        prefetch::near(from.cast::<u8>().wrapping_add(AHEAD));
+                    } else if (top * size_of::<W>()).is_multiple_of(LINE) {
+                        for column in left + COLUMNS_AHEAD..left + COLUMNS_AHEAD + W::SIDE {
+                            prefetch::near(self.at::<u8>(top, column));
+                        }
+                    }
                     W::turn(from, column_stride, to, pitch);
                 }
             }
@@ -150,6 +158,10 @@ impl Pack {
 
 /// Bytes ahead at which memory is asked for.
 const AHEAD: usize = 1 << 10;
+/// Columns ahead, where they lie farther apart.
+const COLUMNS_AHEAD: usize = 8;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Rows of fewer elements are not worth a call of `memcpy`.
 const SHORT: usize = 16;
 /// Of so many rows each has a line in the first cache: shorter ones are copied column by column.

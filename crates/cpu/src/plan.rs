@@ -1,12 +1,15 @@
 //! From views to traversals: which elements make which answer.
 
-use crate::gather::{Buffers, Source, for_each_run};
-use crate::transpose::{Group, for_each_column};
+use crate::gather::{Buffers, Source, for_each_column, for_each_run, rows};
+use crate::reduce::SMALL;
 use core::marker::PhantomData;
 use core::ops::Range;
 use warpfold_core::layout::{Axis, Split, Traversal, View};
 use warpfold_core::op::RawRun;
 use warpfold_core::{DType, Error, Result};
+
+/// Bytes of a row that are copied at once, of outputs that lie side by side.
+const BESIDE: usize = 1024;
 
 /// What is reduced, and how the outputs lie. Every element that its walks and
 /// kept axes lead to may be read for `'a`: fields are private, so that only
@@ -151,6 +154,11 @@ impl<'a> Plan<'a> {
         self.plain.len
     }
 
+    /// Whether an output alone has elements for several threads.
+    pub(crate) fn is_worth_threads(&self) -> bool {
+        self.len().saturating_mul(self.source.dtype.size()) >= SMALL
+    }
+
     /// The kept axes, outermost first.
     pub(crate) fn kept(&self) -> &[Axis] {
         &self.kept
@@ -184,11 +192,6 @@ impl<'a> Plan<'a> {
         row.is_some_and(|&(len, [stride, _])| stride == size.cast_signed() && len * size >= bytes)
     }
 
-    /// Where the plain walk over the first array's first output begins.
-    pub(crate) fn first_element(&self) -> *const u8 {
-        self.source.shifted(self.plain.offsets).origin()
-    }
-
     /// Hands the elements of output `index` at `positions` of its walk to
     /// `sink`, in order.
     ///
@@ -220,40 +223,51 @@ impl<'a> Plan<'a> {
         (beside(&strides) && !runs).then_some(len)
     }
 
-    /// The outputs, at most `most` of them, that are best absorbed together with
-    /// output `index`, the first of them; `None` if that one is best absorbed
-    /// alone.
-    pub(crate) fn group(&self, index: usize, indexed: bool, most: usize) -> Option<Group> {
-        let len = self.beside(indexed)?;
-        let group = Group::of(self.len(), self.source.dtype.size());
-        let columns = group.columns.min(len - index % len).min(most);
-        (columns > 1).then_some(Group { columns, ..group })
+    /// How many outputs from `index` on, at most `most`, are best copied together: those that lie
+    /// side by side.
+    pub(crate) fn together(&self, index: usize, indexed: bool, most: usize) -> usize {
+        let Some(len) = self.beside(indexed) else { return 1 };
+        (BESIDE / self.source.dtype.size()).min(len - index % len).min(most).max(1)
     }
 
-    /// Hands the elements at `positions` of each output of a
-    /// [`group`](Self::group) to `sink`, with the place of the output in the
-    /// group: those of one output in order.
+    /// Hands the elements at `positions` of each of some outputs to `sink`, with the output's place
+    /// among them: those of one output in order. Of outputs that lie side by side some elements of
+    /// all come before the next: their pages are known to the processor and near it.
     ///
     /// # Errors
     /// Those of `sink`.
-    pub(crate) fn for_each_column(
+    pub(crate) fn for_each_output(
         &self,
-        index: usize,
+        outputs: Range<usize>,
         indexed: bool,
-        group: Group,
         positions: Range<usize>,
         buffers: &mut Buffers,
-        sink: impl FnMut(usize, RawRun<'_>) -> Result<()>,
+        mut sink: impl FnMut(usize, RawRun<'_>) -> Result<()>,
     ) -> Result<()> {
-        let beside = self.beside(indexed).map_or(0, |len| len - index % len);
-        assert!(index < self.outputs && positions.end <= self.plain.len);
-        assert!(group.columns <= beside);
-        // SAFETY: as in `for_each_run`; the group's outputs lie side by side
-        // along the innermost of the kept axes, none of them beyond its end.
-        unsafe {
-            let (output, walk) = (self.output(index), self.walk(indexed));
-            for_each_column(&output, walk, group, positions, buffers, sink)
+        assert!(outputs.end <= self.outputs && positions.end <= self.plain.len);
+        let most = self.together(outputs.start, indexed, outputs.len());
+        let step = if most == 1 { positions.len() } else { rows(most, self.source.dtype.size()) };
+        for start in positions.clone().step_by(step.max(1)) {
+            let some = start..(start + step).min(positions.end);
+            let mut at = outputs.start;
+            while at < outputs.end {
+                let columns = self.together(at, indexed, outputs.end - at);
+                let (output, walk, place) =
+                    (self.output(at), self.walk(indexed), at - outputs.start);
+                let mut sink = |column: usize, run: RawRun<'_>| sink(place + column, run);
+                // SAFETY: as in `for_each_run`; outputs that are copied together lie side by side
+                // along the innermost of the kept axes, none of them beyond its end.
+                unsafe {
+                    if columns == 1 {
+                        for_each_run(&output, walk, some.clone(), buffers, |run| sink(0, run))?;
+                    } else {
+                        for_each_column(&output, walk, columns, some.clone(), buffers, sink)?;
+                    }
+                }
+                at += columns;
+            }
         }
+        Ok(())
     }
 
     /// The source seen from the first element of output `index`.

@@ -12,13 +12,16 @@ const LOOKED_AT: usize = 8;
 const PLACES: usize = 8;
 /// Binades between exponents that windows hold as fast as any.
 const NEAR: u64 = 40;
+/// The exponents of f64, as they are stored, up to which windows leave subnormal rests of elements:
+/// such a difference takes many processors a hundred cycles.
+const LOW: u64 = 64;
 
 /// How far apart elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scatter {
     /// As near as windows want them.
     Near,
-    /// Further.
+    /// Further, or f64 of which some digits are below the normal numbers.
     Far,
     /// Some are infinite or NaN.
     Special,
@@ -97,6 +100,7 @@ impl Look {
             0 => Scatter::Near,
             special if self.greatest == special => Scatter::Special,
             _ if self.greatest > self.least.saturating_add(NEAR) => Scatter::Far,
+            0x7ff if self.least <= self.greatest && self.greatest <= LOW => Scatter::Far,
             _ => Scatter::Near,
         }
     }
@@ -135,6 +139,12 @@ mod tests {
             assert_eq!(of(DType::F16, &f16s), near, "{x}");
         }
         assert_eq!(of(DType::I64, &far(1e300)), Scatter::Near);
+        for (x, scatter) in
+            [(1e-280, Scatter::Near), (3e-300, Scatter::Far), (-5e-324, Scatter::Far)]
+        {
+            assert_eq!(of(DType::F64, &[0.0, x, x]), scatter, "{x}");
+            assert_eq!(of(DType::F32, &[x as f32; 20]), Scatter::Near, "{x}");
+        }
         assert_eq!(of::<f64>(DType::F64, &[]), Scatter::Near);
         assert_eq!(of(DType::F64, &[f64::NAN]), Scatter::Special);
     }

@@ -1,7 +1,6 @@
 //! Tables in memory: what kernels for many outputs read.
 
 use core::marker::PhantomData;
-use core::ops::Range;
 
 /// Bytes ahead, in every row, at which the next columns are asked for.
 const ASIDE: usize = 512;
@@ -33,20 +32,6 @@ unsafe impl<T: Sync> Send for Table<'_, T> {}
 unsafe impl<T: Sync> Sync for Table<'_, T> {}
 
 impl<'a, T> Table<'a, T> {
-    /// The table that begins at `origin`.
-    ///
-    /// # Safety
-    /// Every element of the table is aligned and valid for reads for `'a`, and it is
-    /// not written meanwhile.
-    pub(crate) unsafe fn new(
-        origin: *const T,
-        stride: isize,
-        rows: usize,
-        columns: usize,
-    ) -> Table<'a, T> {
-        Table { origin, stride, rows, columns, elements: PhantomData }
-    }
-
     /// A slice as rows of `columns` elements, which is not 0, without what is
     /// left over.
     pub(crate) fn of(items: &'a [T], columns: usize) -> Table<'a, T> {
@@ -106,18 +91,6 @@ impl<'a, T> Table<'a, T> {
         }
     }
 
-    /// Some of the rows.
-    pub(crate) fn some_rows(&self, rows: Range<usize>) -> Table<'a, T> {
-        assert!(rows.start <= rows.end && rows.end <= self.rows);
-        Table { origin: self.at(rows.start, 0), rows: rows.len(), ..*self }
-    }
-
-    /// Some of the columns.
-    pub(crate) fn some_columns(&self, columns: Range<usize>) -> Table<'a, T> {
-        assert!(columns.start <= columns.end && columns.end <= self.columns);
-        Table { origin: self.at(0, columns.start), columns: columns.len(), ..*self }
-    }
-
     /// All elements, if there are no gaps between rows.
     pub(crate) fn items(&self) -> Option<&'a [T]> {
         let gapless = self.stride == (self.columns * size_of::<T>()).cast_signed();
@@ -141,7 +114,8 @@ impl<'a> Table<'a, ()> {
     /// The same table with the type of its elements.
     ///
     /// # Safety
-    /// As for [`new`](Self::new), of elements of this type.
+    /// Every element of the table is aligned, of this type and valid for reads for `'a`, and it is
+    /// not written meanwhile.
     pub(crate) unsafe fn of_elements<T>(self) -> Table<'a, T> {
         let Table { origin, stride, rows, columns, .. } = self;
         Table { origin: origin.cast(), stride, rows, columns, elements: PhantomData }
@@ -153,27 +127,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_a_table_are_tables() {
+    fn rows_follow_each_other_without_what_is_left_over() {
         let items: Vec<u32> = (0..23).collect();
         let table = Table::of(&items, 5);
-        assert_eq!(
-            (table.rows(), table.columns(), table.row(3)),
-            (4, 5, &[15, 16, 17, 18, 19][..])
-        );
-        let part = table.some_rows(1..3).some_columns(2..5);
-        assert_eq!([part.row(0), part.row(1)], [&[7, 8, 9], &[12, 13, 14]]);
-        assert_eq!((part.items(), table.items()), (None, Some(&items[..20])));
+        let row = [15, 16, 17, 18, 19];
+        assert_eq!((table.rows(), table.columns(), table.row(3)), (4, 5, &row[..]));
+        assert_eq!(table.items(), Some(&items[..20]));
     }
 
     #[test]
     #[should_panic]
     fn there_is_no_row_beyond_the_last() {
-        let _ = Table::of(&[1, 2, 3, 4], 2).some_rows(1..2).row(1);
-    }
-
-    #[test]
-    #[should_panic]
-    fn there_is_no_column_beyond_the_last() {
-        let _ = Table::of(&[1, 2, 3, 4], 2).some_columns(1..3);
+        let _ = Table::of(&[1, 2, 3, 4], 2).row(2);
     }
 }

@@ -215,6 +215,24 @@ impl<U: Use> Choice<'_, U> {
         Some(chosen)
     }
 
+    /// One of the two f64 that sums are, where these hold them exactly.
+    pub(crate) fn half_of_sum(&self, half: Asked) -> Option<Chosen<U>> {
+        if self.most >= MOST_ELEMENTS || !self.isa.has_accumulators() || !fpenv::is_usual() {
+            return None;
+        }
+        match self.dtype.known() {
+            Known::F32 => {
+                let fold = Floats::new(self.isa, half, DType::F64, true, Plain);
+                Some(Chosen::new(self.of, fold as Floats<Alone<f32>, _, 3>))
+            }
+            Known::F64 => {
+                let fold = Floats::new(self.isa, half, DType::F64, true, FinePlain);
+                Some(Chosen::new(self.of, fold as Floats<Alone<f64>, _, 5>))
+            }
+            _ => None,
+        }
+    }
+
     /// By sums that may be rounded.
     fn rounded_floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;

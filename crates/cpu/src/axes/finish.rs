@@ -26,6 +26,9 @@ pub(crate) enum Asked {
     },
     /// The logarithm of the first sum, behind an origin.
     LogSum,
+    /// One of two f64 that are the sum together, exactly: the rounded one, or what is left.
+    High,
+    Low,
 }
 
 impl Asked {
@@ -36,7 +39,12 @@ impl Asked {
 
     /// Whether those of magnitudes or squares are, or origins.
     pub(super) fn second(self) -> bool {
-        !matches!(self, Asked::Sum | Asked::Mean)
+        !matches!(self, Asked::Sum | Asked::Mean) && !self.is_half()
+    }
+
+    /// Whether answers are f64, whatever the elements are.
+    pub(super) fn is_half(self) -> bool {
+        matches!(self, Asked::High | Asked::Low)
     }
 }
 
@@ -249,6 +257,8 @@ impl Kernel for Finish<'_> {
             Asked::Root => self.find::<ROOT>(0),
             Asked::Variance { ddof, root: false } => self.find::<VARIANCE>(ddof),
             Asked::Variance { ddof, root: true } => self.find::<DEVIATION>(ddof),
+            Asked::High => self.find::<HIGH>(0),
+            Asked::Low => self.find::<LOW>(0),
         }
     }
 }
@@ -261,6 +271,8 @@ const MEAN: u8 = 2;
 const ROOT: u8 = 3;
 const VARIANCE: u8 = 4;
 const DEVIATION: u8 = 5;
+const HIGH: u8 = 6;
+const LOW: u8 = 7;
 
 impl Finish<'_> {
     /// The number that is made of the sums of output `i`, and whether that could be had; without a
@@ -277,6 +289,11 @@ impl Finish<'_> {
             SECOND => (second, true),
             MEAN => sum.divided(self.lens[i]),
             ROOT => second.root(),
+            HIGH | LOW => {
+                let half = if ASKED == HIGH { sum.high } else { sum.low };
+                let exact = (sum.off == 0.0) & sum.high.is_finite();
+                (Interval { high: half, low: 0.0, off: 0.0 }, exact)
+            }
             _ => {
                 let (variance, sure) = Interval::variance(sum, second, self.lens[i], ddof);
                 let (found, real) =
@@ -292,6 +309,7 @@ impl Finish<'_> {
                 (if none { f64::NAN } else { sum.high }, none | sum.is_special())
             }
             SUM => (sum.high, sum.is_special()),
+            HIGH | LOW => (0.0, false),
             SECOND | ROOT => (second.high, second.is_special()),
             // Of elements that are not all finite.
             _ => (f64::NAN, sum.is_special()),

@@ -160,7 +160,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
         if elements == 1 && single_magnitude::<O, M, P>(self.asked).is_some() {
             return true;
         }
-        if self.asked == Asked::LogSum {
+        if self.asked == Asked::LogSum || self.asked.is_half() {
             return false;
         }
         let exact = if short { elements <= short::MOST } else { elements <= short::MOST_F64 };
@@ -406,6 +406,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
         let Floats { isa, asked, nans, .. } = self.fold;
+        if asked.is_half() {
+            return false;
+        }
         let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
         let Some(rows) = (unsafe { Short::<O>::new(tables, to.len()) }) else { return false };
@@ -474,7 +477,7 @@ fn single_magnitude<O: Operands, M: Measure<P>, const P: usize>(asked: Asked) ->
         Asked::Second => (!M::PRODUCTS).then_some(true),
         // The root of a square.
         Asked::Root => Some(true),
-        Asked::Variance { .. } => None,
+        Asked::Variance { .. } | Asked::High | Asked::Low => None,
     }
 }
 
@@ -502,7 +505,7 @@ pub(super) fn few_sums<O: Operands>(
         Asked::Mean => {
             dispatch_accumulators(isa, ShortSums::<_, _, ELEMENT> { rows, out: Means { len, to } })
         }
-        Asked::Root | Asked::Variance { .. } | Asked::LogSum => false,
+        _ => false,
     }
 }
 
@@ -542,7 +545,7 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: &Short<O>, to: &mut [
                 dispatch_accumulators(isa, ShortSums::<_, _, DIFFERENCES> { rows, out })
             }
         }
-        Asked::Sum | Asked::Mean | Asked::LogSum => false,
+        _ => false,
     }
 }
 

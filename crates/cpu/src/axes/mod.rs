@@ -7,7 +7,6 @@
 //! layouts and no operations; accumulators know operations and no layouts.
 
 mod choice;
-mod columnar;
 mod counts;
 pub(crate) mod direct;
 mod exponentials;
@@ -28,11 +27,8 @@ mod ranged;
 mod round;
 mod run;
 mod short;
-mod side;
-mod states;
 mod strips;
 mod survey;
-mod tables;
 mod turned;
 mod walk;
 mod widened;
@@ -42,7 +38,6 @@ pub(crate) use choice::{Choice, Chosen, LONG, most_alone, position};
 pub(crate) use extremes::differences;
 pub(crate) use fold::{OfSegments, RaggedCells};
 pub(crate) use lengths::Lengths;
-pub(crate) use states::Spread;
 
 use crate::isa::Isa;
 use crate::plan::Plan;
@@ -72,9 +67,15 @@ pub(crate) struct Question<'a> {
     pub(crate) scatter: Scatter,
     /// The bits of an element that takes part in each output.
     pub(crate) initial: Option<u64>,
+    /// Whether the operations are two sums, and their answers the two f64 that each sum of floats is
+    /// exactly.
+    pub(crate) halves: bool,
     /// Answers an operation, by its place, for one output, by its index, in the general way.
     pub(crate) general: &'a (dyn Fn(usize, usize) -> Result<u64> + Sync),
 }
+
+/// What the two sums are where halves are asked for.
+const HALVES: [finish::Asked; 2] = [finish::Asked::High, finish::Asked::Low];
 
 /// The accumulators of an operation.
 struct Column {
@@ -123,6 +124,14 @@ impl Question<'_> {
     fn column(&self, place: usize) -> Option<Column> {
         let Question { plan, ops, rules, isa, threads, .. } = *self;
         let (op, dtype, len) = (ops[place], plan.dtype(), plan.len());
+        if self.halves {
+            let (most, half) = (len, HALVES[place.min(1)]);
+            let choice =
+                Choice { of: OfTables, dtype, widened: false, op, rules, isa, most, usual: len };
+            let Chosen { stages, indexed } = choice.half_of_sum(half)?;
+            let stages = stages.into_iter().map(|fold| Stage { fold, preparation: None }).collect();
+            return Some(Column { place, stages, indexed, answer: DType::F64 });
+        }
         // Positions of NaNs are left out by the order of elements.
         let may_omit = op.arity() == 1 && !matches!(op, Op::CountNan | Op::ArgMin | Op::ArgMax);
         let omits = dtype.is_float() && rules.nan == NanPolicy::Omit && may_omit;
@@ -180,6 +189,9 @@ impl Question<'_> {
 
     /// Another of the operations that knows the answers of one, and which part of it these are.
     fn known(&self, columns: &[Column], one: &Column) -> Option<(usize, Part)> {
+        if self.halves {
+            return (one.place == 1).then_some((0, Part::Sums(HALVES[1])));
+        }
         if !self.plan.dtype().is_float() {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Numbers known to lie in a small interval, and what they round to.
 
+use crate::exact::odd::{rounded_to_f32, sum_to_odd};
 use crate::exact::power_of_two;
-use crate::exact::side_by_side::{rounded_to_f32, sum_to_odd};
 use warpfold_core::Element;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::exact::FloatFormat;

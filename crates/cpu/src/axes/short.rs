@@ -12,7 +12,7 @@ use super::floats::Operands;
 use super::measures::two_sums;
 use super::round::{Narrow, two_sum};
 use super::words::{Word, with_word};
-use crate::exact::side_by_side::sum_to_odd;
+use crate::exact::odd::sum_to_odd;
 use crate::simd::{Kernel, Simd};
 use crate::table::Table;
 use warpfold_core::exact::FloatFormat;

@@ -19,11 +19,11 @@ mod bins;
 mod fixed;
 mod halves;
 mod moments;
+pub(crate) mod odd;
 mod product_bins;
 mod range;
 mod residues;
 pub(crate) mod short;
-pub(crate) mod side_by_side;
 mod specials;
 mod squares;
 mod terms;
@@ -57,9 +57,6 @@ use warpfold_core::fpenv;
 use wide::{Outcome, WideSum};
 pub(crate) use window::Window;
 use window::WindowSum;
-
-/// What a certified tile's sums may exceed its elements by, in binades.
-pub(crate) const RANGE_GROWTH: i32 = range::K_BITS;
 
 /// Elements in a block: enough to make a block's fixed cost small, few enough
 /// to stay in the L2 cache for a second pass.

@@ -127,21 +127,6 @@ impl<S: Simd> Certificate<S> {
         }
     }
 
-    /// Ends a tile and says whether it alone is certified.
-    #[inline(always)]
-    pub(super) unsafe fn judge_tile(&mut self) -> bool {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            let [a, b] = self.most;
-            let [c, d] = self.least;
-            let spread = S::wmax(S::wsub(a, c), S::wsub(b, d));
-            self.most = [S::wsplat(0); WORDS];
-            self.least = [S::wsplat(u32::MAX); WORDS];
-            !(S::any_above(spread, LARGEST_SPREAD)
-                || S::any_above(S::wmax(a, b), FIRST_SPECIAL - 1))
-        }
-    }
-
     /// Ends a tile.
     #[inline(always)]
     pub(super) unsafe fn end_tile(&mut self) {

@@ -1,8 +1,8 @@
 //! Exact sums of a few thousand elements, straight to the rounded value: no
 //! superaccumulator, no allocation.
 
+use super::odd::rounded_to_f32;
 use super::range::{K_BITS, RangeSum};
-use super::side_by_side::rounded_to_f32;
 use super::terms::Plain;
 use super::window::{Window, WindowSum};
 use super::{BLOCK, largest_exponent};

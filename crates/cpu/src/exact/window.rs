@@ -164,26 +164,6 @@ impl<S: Simd, const L: usize> Anchored<S, L> {
         }
     }
 
-    /// What each lane's two levels have moved from their anchors: together the
-    /// lane's exact sum. Clears `certified` if the certificate fails.
-    #[inline(always)]
-    pub(super) unsafe fn moved(self, certified: &mut bool) -> [[S::F; VECTORS]; 2] {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            *certified &= self.holds();
-            // Exact: a multiple of the level's last bit, in its binade. A sum
-            // at its anchor has moved by +0.
-            let high = S::splat(self.window.anchor(0));
-            let low = S::splat(self.window.anchor(1));
-            let [a, b, c, d] = self.sums[0];
-            let [e, f, g, h] = self.sums[L - 1];
-            [
-                [S::sub(a, high), S::sub(b, high), S::sub(c, high), S::sub(d, high)],
-                [S::sub(e, low), S::sub(f, low), S::sub(g, low), S::sub(h, low)],
-            ]
-        }
-    }
-
     /// Whether nothing left its binade and nothing was left over.
     #[inline(always)]
     unsafe fn holds(&self) -> bool {

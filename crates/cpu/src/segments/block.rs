@@ -5,14 +5,10 @@ use super::source::{Copies, Segments};
 use super::{Column, Walk, in_segment};
 use crate::axes::{Lengths, RaggedCells};
 use crate::gather::Buffers;
-use crate::grid::{GridSum, sum_in_two};
 use crate::ragged::Span;
 use crate::worker::Worker;
 use warpfold_core::op::{Numbers, RawRun, Value};
 use warpfold_core::{DType, Error, Op, Result};
-
-/// Elements of a sum that is looked for as an integer on a grid.
-const FEW: usize = 4096;
 
 /// A segment without an answer, and why.
 pub(super) struct Failed {
@@ -211,33 +207,12 @@ impl Slow<'_> {
     /// The bits of one number of a segment.
     fn number(&mut self, span: Span, column: &Column) -> Result<u64> {
         let &Column { op, state, place, .. } = column;
-        if let Some(found) = self.on_grid(span, op) {
-            return Ok(found.to_bits());
-        }
         self.absorb(span, |place| place == state)?;
         // An error is one of the operation that was asked, and not of a half of it.
         let asked = self.walk.ops[place].0;
         self.finish(state, op)
             .map(|value| value.first().to_bits())
             .map_err(|error| self.finish(state, asked).err().unwrap_or(error))
-    }
-
-    /// The sum or the mean of a few f64, without its state.
-    fn on_grid(&self, span: Span, op: Op) -> Option<f64> {
-        let source = &self.walk.source;
-        let sums = matches!(op, Op::Sum | Op::Mean) && source.dtype == DType::F64;
-        if !sums || span.len == 0 || span.len > FEW || self.walk.rules.out.is_some() {
-            return None;
-        }
-        let items: &[f64] = bytemuck::cast_slice(source.bytes()?);
-        let items = &items[span.start..span.start + span.len];
-        if op == Op::Sum
-            && let Some(sum) = sum_in_two(items)
-        {
-            return Some(sum);
-        }
-        let found = GridSum::of(items)?;
-        if op == Op::Sum { found.rounded() } else { found.divided(span.len as u64) }
     }
 
     fn finish(&self, state: usize, op: Op) -> Result<Value> {

@@ -105,11 +105,6 @@ impl<'a> Source<'a> {
         Ok(Some(Source { dtype: first.dtype(), len, lines }))
     }
 
-    /// The first array's elements as a slice, if they follow each other.
-    pub(super) fn bytes(&self) -> Option<&'a [u8]> {
-        self.lines[0]?.bytes
-    }
-
     /// The views of a segment, if there are any.
     pub(super) fn views(&self, span: Span) -> [Option<View<'a>>; 2] {
         self.lines.map(|line| {

@@ -117,12 +117,6 @@ impl Simd for Avx2 {
             let odd = _mm256_cmp_ps::<_CMP_UNORD_Q>(a, b);
             _mm256_or_si256(acc, _mm256_castps_si256(odd))
         };
-        any_above(a: W, limit: u32) -> bool = {
-            let limit = _mm256_set1_epi32(limit.cast_signed());
-            // A word at or below the limit leaves the maximum at the limit.
-            let within = _mm256_cmpeq_epi32(_mm256_max_epu32(a, limit), limit);
-            _mm256_movemask_epi8(within) != -1
-        };
         wand(a: W, b: W) -> W = _mm256_and_si256(a, b);
         wxor(a: W, b: W) -> W = _mm256_xor_si256(a, b);
         sum_bytes(acc: W, a: W) -> W = _mm256_add_epi64(acc, _mm256_sad_epu8(a, _mm256_setzero_si256()));

@@ -168,7 +168,6 @@ impl Simd for Avx512 {
             let [a, b] = [_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)];
             _mm512_mask_set1_epi32(acc, _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, b), -1)
         };
-        any_above(a: W, limit: u32) -> bool = _mm512_cmpgt_epu32_mask(a, _mm512_set1_epi32(limit.cast_signed())) != 0;
         wand(a: W, b: W) -> W = _mm512_and_si512(a, b);
         wxor(a: W, b: W) -> W = _mm512_xor_si512(a, b);
         sum_bytes(acc: W, a: W) -> W = _mm512_add_epi64(acc, _mm512_sad_epu8(a, _mm512_setzero_si512()));

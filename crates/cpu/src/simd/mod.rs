@@ -158,8 +158,7 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn wearliest(best: [Self::W; 2], x: Self::W, at: Self::W) -> [Self::W; 2];
     /// [`or_unordered`](Self::or_unordered) of such words.
     unsafe fn wor_unordered(acc: Self::W, a: Self::W, b: Self::W) -> Self::W;
-    /// Whether any word is above `limit`.
-    unsafe fn any_above(a: Self::W, limit: u32) -> bool;
+    /// Bitwise and.
     unsafe fn wand(a: Self::W, b: Self::W) -> Self::W;
     /// Bitwise exclusive or.
     unsafe fn wxor(a: Self::W, b: Self::W) -> Self::W;

@@ -202,7 +202,6 @@ impl Simd for Neon {
         each!(odd, acc, a, b)
     }
     instructions! {
-        any_above(a: W, limit: u32) -> bool = vmaxvq_u32(vmaxq_u32(a[0], a[1])) > limit;
         wand(a: W, b: W) -> W = each!(vandq_u32, a, b);
         wxor(a: W, b: W) -> W = each!(veorq_u32, a, b);
     }

@@ -235,10 +235,6 @@ impl Simd for Portable {
         map2(acc, odd, |acc, odd| acc | odd)
     }
     #[inline(always)]
-    unsafe fn any_above(a: W, limit: u32) -> bool {
-        a.iter().fold(false, |any, &x| any | (x > limit))
-    }
-    #[inline(always)]
     unsafe fn wand(a: W, b: W) -> W {
         map2(a, b, |x, y| x & y)
     }
