@@ -4,14 +4,16 @@
     tools/weight.py                   what can be read off: lines, crates in graphs, kernels, and the size of what is built already
     tools/weight.py --programs        and builds two small programs as others would, in dev and release
     tools/weight.py --build           and builds the command and the tests from nothing, by crate
-    tools/weight.py --tests           and builds the tests, and runs each binary alone
+    tools/weight.py --tests           and runs each binary of tests alone
+    tools/weight.py --slowest NAME    and runs each test of a binary alone, "engine" for instance; prints the twenty slowest
     tools/weight.py --wheel           and makes the wheel
     tools/weight.py --all             all of that: half an hour of processor time
     tools/weight.py --record NAME     and writes the table to benches/records/DATE-NAME.md
 
 Times are user and system seconds of all processes together. They are recorded and have no limit: one machine took 201 to 306 s for
 the same code, by what its neighbours did. What a compiler writes takes its time, and that is the same everywhere, so that bytes are
-limited. What is built from nothing is built in a folder of its own, from what the registry's cache has. Needs Python 3.11.
+limited. What is built from nothing is built in a folder of its own, from what the registry's cache has. Tests are those of the last
+build, brought up to date; with `--build`, those built from nothing. Needs Python 3.11.
 """
 
 import argparse
@@ -40,7 +42,7 @@ LIMITS = ROOT / "tools/weight.toml"
 ARCHIVE = ROOT / "crates/cuda/kernels/kernels.archive"
 
 # What depends on the machine.
-SECONDS = ("build", "crate", "tests")
+SECONDS = ("build", "crate", "tests", "slowest")
 
 # What is measured, by section: what a figure is.
 UNITS = {
@@ -53,6 +55,7 @@ UNITS = {
     "build": "seconds of processor time, built from nothing",
     "crate": "seconds of processor time of the compiler, by crate: ten largest of the command, and of the tests",
     "tests": "seconds of processor time, by binary of tests",
+    "slowest": "seconds of processor time, by test: twenty slowest of a binary, each in a process of its own",
 }
 
 # As a wrapper of rustc: what each call took goes to a file, a line for each.
@@ -214,27 +217,51 @@ def command(folder):
     yield "bytes", "command", stripped(folder / "target-command/release/warpfold")
 
 
-def tests(folder, run):
-    """The README's second command: what it builds, and what it runs."""
-    words = ["test", "--workspace", "--no-run", "--quiet", "--message-format", "json"]
-    seconds, parts, said = timed(folder, "tests", words)
+# The README's second command, but for running what it builds.
+BUILD_TESTS = ["test", "--workspace", "--no-run", "--quiet", "--message-format", "json"]
+
+
+def building_tests(folder):
+    """What it takes to build the tests from nothing."""
+    seconds, parts, _ = timed(folder, "tests", BUILD_TESTS)
     yield "build", "the tests", seconds
-    for name, took in parts[:10]:
-        yield "crate", name, took
-    if not run:
-        return
-    total = 0
+    yield from (("crate", name, took) for name, took in parts[:10])
+
+
+def binaries(env):
+    """The binaries of tests, brought up to date: a name, the program, and the folder that it runs in."""
+    said = subprocess.run(["cargo", *BUILD_TESTS], cwd=ROOT, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
     for message in map(json.loads, said.splitlines()):
         if message.get("executable") and message["profile"]["test"]:
             target, where = message["target"], pathlib.Path(message["manifest_path"]).parent
             kind = "" if target["kind"] == ["test"] else ", within the crate"
-            took, _ = spent([message["executable"], "--quiet"], cwd=where, stdout=subprocess.DEVNULL)
-            total += took
-            yield "tests", f"{where.name} {target['name']}{kind}", took
-    env = environment(folder / "target-tests")
+            yield f"{where.name} {target['name']}{kind}", message["executable"], where
+
+
+def tests(env):
+    """What the README's second command runs, one binary after the other."""
+    total = 0
+    for name, program, where in binaries(env):
+        took, _ = spent([program, "--quiet"], cwd=where, stdout=subprocess.DEVNULL)
+        total += took
+        yield "tests", name, took
     took, _ = spent(["cargo", "test", "--workspace", "--doc", "--quiet"], cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
     yield "tests", "examples in the documentation", took
     yield "tests", "all", total + took
+
+
+def slowest(env, wanted):
+    """The slowest tests of the binaries with a word in their names."""
+    took = {}
+    for name, program, where in binaries(env):
+        if wanted in name.replace(",", "").split():
+            listed = subprocess.run([program, "--list", "--format", "terse"], cwd=where, check=True, stdout=subprocess.PIPE, text=True).stdout
+            for test in (line.removesuffix(": test") for line in listed.splitlines() if line.endswith(": test")):
+                took[f"{name}: {test}"], _ = spent([program, "--quiet", "--exact", test], cwd=where, stdout=subprocess.DEVNULL)
+    if not took:
+        sys.exit(f"error: no binary of tests is called {wanted}\nhint: tools/weight.py --tests names them")
+    yield from (("slowest", name, took[name]) for name in sorted(took, key=took.get, reverse=True)[:20])
+    yield "slowest", "all of them", sum(took.values())
 
 
 def wheel(folder):
@@ -254,15 +281,19 @@ def measure(options, folder):
     found["crates"].update(crates())
     found["kernels"].update(kernels(ARCHIVE))
     found["bytes"].update(built())
+    env = environment(folder / "target-tests") if options.build or options.all else None
     asked = [
         (options.programs, lambda: programs(folder)),
         (options.build, lambda: command(folder)),
-        (options.build or options.tests, lambda: tests(folder, options.tests or options.all)),
+        (options.build, lambda: building_tests(folder)),
+        (options.tests, lambda: tests(env)),
         (options.wheel, lambda: wheel(folder)),
     ]
     for wanted, part in asked:
         for section, name, value in part() if wanted or options.all else ():
             found[section][name] = value
+    if options.slowest:
+        found["slowest"].update((name, value) for _, name, value in slowest(env, options.slowest))
     return found
 
 
@@ -300,6 +331,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for part in ("programs", "build", "tests", "wheel", "all"):
         parser.add_argument(f"--{part}", action="store_true")
+    parser.add_argument("--slowest", metavar="NAME", help="a binary of tests")
     parser.add_argument("--limits", type=pathlib.Path, default=LIMITS, help="another file of limits")
     parser.add_argument("--record", metavar="NAME", help="writes benches/records/DATE-NAME.md")
     options = parser.parse_args(arguments)

@@ -89,7 +89,35 @@ def instructions_that_are_calls_are_found(folder):
     assert len(weight.calls(path)) == 2, weight.calls(path)
 
 
-for check in (limits_are_kept, limits_of_the_repository_name_what_is_measured, archives_are_read, the_time_of_each_call_counts, instructions_that_are_calls_are_found):
+# A binary of tests, as far as the tool calls one: `busy` takes longer than `idle`, and a benchmark is no test.
+BINARY = """#!/usr/bin/env python3
+import sys, time
+if "--list" in sys.argv:
+    print("idle: test\\nbusy: test\\nbench: benchmark")
+while sys.argv[-1] == "busy" and time.process_time() < 0.5: pass
+"""
+
+
+def the_slowest_tests_are_found(folder):
+    program = folder / "binary"
+    program.write_text(BINARY)
+    program.chmod(0o755)
+    known, weight.binaries = weight.binaries, lambda env: [("some unit, within the crate", program, folder), ("some other", "none", folder)]
+    try:
+        found = [(name, took) for _, name, took in weight.slowest(None, "unit")]
+        assert [name for name, _ in found] == ["some unit, within the crate: busy", "some unit, within the crate: idle", "all of them"], found
+        assert found[0][1] >= 0.5 > found[1][1] and found[2][1] == found[0][1] + found[1][1], found
+        try:
+            list(weight.slowest(None, "uni"))
+        except SystemExit as error:
+            assert "no binary of tests is called uni" in str(error)
+        else:
+            raise AssertionError("a part of a name is taken for it")
+    finally:
+        weight.binaries = known
+
+
+for check in (limits_are_kept, limits_of_the_repository_name_what_is_measured, archives_are_read, the_time_of_each_call_counts, instructions_that_are_calls_are_found, the_slowest_tests_are_found):
     with tempfile.TemporaryDirectory() as folder:
         check(pathlib.Path(folder))
     print(f"{check.__name__}: ok")

@@ -12,8 +12,8 @@ use crate::machine::{
 use crate::memory::{Global, MemoryError, Region};
 use crate::name::{self, demangled};
 use crate::parse;
-use rustc_hash::FxHashMap;
-use std::sync::Arc;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Bytes of the heap that kernels allocate from, taken when the first such kernel is launched.
 pub(crate) const HEAP: u64 = 8 << 20;
@@ -214,6 +214,23 @@ pub struct Report {
     pub outcome: Outcome,
 }
 
+/// Parses a text, or finds the module of it that another device or an earlier call has loaded and still holds: engines of several
+/// shapes load the same kernels, and parsing takes as long as running them over a few elements.
+fn parsed(text: &str) -> Result<Arc<Module>, parse::Error> {
+    static HELD: Mutex<FxHashMap<Box<str>, Weak<Module>>> =
+        Mutex::new(FxHashMap::with_hasher(FxBuildHasher));
+    let held = || HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(module) = held().get(text).and_then(Weak::upgrade) {
+        return Ok(module);
+    }
+    // Without the lock: others parse meanwhile.
+    let module = Arc::new(parse::parse(text)?);
+    let mut all = held();
+    all.retain(|_, module| module.strong_count() > 0);
+    all.insert(text.into(), Arc::downgrade(&module));
+    Ok(module)
+}
+
 struct Loaded {
     module: Arc<Module>,
     files: Arc<[Arc<str>]>,
@@ -349,8 +366,7 @@ impl Device {
     /// [`DeviceError::Parse`] for text that is not PTX or not supported, [`DeviceError::Memory`] and [`DeviceError::Constants`] if its variables do
     /// not fit.
     pub fn load(&mut self, text: &str) -> Result<ModuleId, DeviceError> {
-        let module = parse::parse(text)?;
-        self.load_module(module)
+        self.load_shared(parsed(text)?)
     }
 
     /// Loads a module that was parsed before.
@@ -359,6 +375,10 @@ impl Device {
     ///
     /// As [`Device::load`].
     pub fn load_module(&mut self, module: Module) -> Result<ModuleId, DeviceError> {
+        self.load_shared(Arc::new(module))
+    }
+
+    fn load_shared(&mut self, module: Arc<Module>) -> Result<ModuleId, DeviceError> {
         let (mut addresses, mut owned) = (vec![0; module.variables.len()], Vec::new());
         let mut constants = 0u64;
         for (variable, address) in module.variables.iter().zip(&mut addresses) {
@@ -393,7 +413,7 @@ impl Device {
         self.link(&module, &addresses, &mut bank)?;
         let files: Arc<[Arc<str>]> = module.files.iter().map(|f| Arc::from(f.as_str())).collect();
         self.modules.push(Some(Loaded {
-            module: Arc::new(module),
+            module,
             files,
             addresses,
             owned,

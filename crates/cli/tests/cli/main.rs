@@ -26,5 +26,8 @@ mod snapshots;
 mod states;
 mod suites;
 mod tables;
+// A link to that of warpfold-ptx, so that the package has it.
+#[expect(dead_code, reason = "other tests use the rest")]
+mod thorough;
 mod threads;
 mod times;

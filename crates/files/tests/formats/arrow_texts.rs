@@ -104,7 +104,7 @@ fn texts_are_keys_however_they_are_stored() {
     // The second is longer than what is decoded at once.
     for batches in [vec![(20, 0), (0, 1), (7, 2), (200, 3)], vec![(140_000, 1)]] {
         let (one, both) = (expected(&batches, false), expected(&batches, true));
-        for (name, make) in MAKES {
+        for (turn, (name, make)) in MAKES.into_iter().enumerate() {
             for codec in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
                 if codec.is_some() && batches.len() == 1 {
                     continue;
@@ -112,6 +112,10 @@ fn texts_are_keys_however_they_are_stored() {
                 // Dictionaries of a file grow; those of a stream are replaced.
                 for stream in [false, true] {
                     if name.contains("->") && !stream && batches.len() > 1 {
+                        continue;
+                    }
+                    // A long batch is decoded by the same code in both: they take turns.
+                    if batches.len() == 1 && stream != (turn % 2 == 1) {
                         continue;
                     }
                     let handling = DictionaryHandling::Resend;

@@ -57,24 +57,24 @@ fn columns(list: &str) -> OpenOptions {
 fn kinds() -> Vec<(&'static str, Vec<u8>, OpenOptions)> {
     let mut csv = "a,b\n".to_string();
     let mut numbers = String::new();
-    // One file is longer than a block of every codec, and all are longer than what is read at a time.
+    // One file is longer than a block of every codec, and all are longer than what is read at a time, 256 KiB.
     for i in 0..120_000 {
         csv += &format!("{i},{}.5\n", i * 7919 % 1000);
     }
-    for i in 0..150_000 {
+    for i in 0..75_000 {
         numbers += &format!("{}\n", i * 31 % 977);
     }
-    let data = sample(DType::F32, 140_000);
+    let data = sample(DType::F32, 70_000);
     let raw = OpenOptions { dtype: Some(DType::F32), ..defaults() };
-    let shaped = OpenOptions { shape: Some(vec![1000, 100]), ..raw.clone() };
-    let record = npy(1, "[('a', '<f4'), ('b', '>i4')]", false, "(70000,)", &data);
+    let shaped = OpenOptions { shape: Some(vec![680, 100]), ..raw.clone() };
+    let record = npy(1, "[('a', '<f4'), ('b', '>i4')]", false, "(35000,)", &data);
     vec![
         ("t.csv", csv.into_bytes(), columns("b")),
         ("t.txt", numbers.into_bytes(), defaults()),
-        ("t.npy", npy(1, "'<f4'", true, "(2, 70000)", &data), defaults()),
+        ("t.npy", npy(1, "'<f4'", true, "(2, 35000)", &data), defaults()),
         ("r.npy", record, columns("b")),
         ("t.bin", data.clone(), raw),
-        ("s.bin", data[..400_000].to_vec(), shaped),
+        ("s.bin", data[..272_000].to_vec(), shaped),
         ("t.arrows", tables::arrow(&[tables::batch(0, 3000)], true, None), columns("f64?")),
     ]
 }

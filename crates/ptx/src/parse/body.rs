@@ -1,6 +1,7 @@
 //! A function's body: declarations, labels and instructions between its braces.
 
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 use super::{
     argument::{self, operands, word},
@@ -33,7 +34,7 @@ pub(super) struct Body<'a> {
     pub(super) code: Vec<Instruction>,
     pub(super) mentioned: BTreeSet<VariableId>,
     pub(super) addressed: BTreeSet<FunctionId>,
-    pub(super) prototypes: HashMap<&'a str, Prototype>,
+    pub(super) prototypes: FxHashMap<&'a str, Prototype>,
     /// Where the next variable in parameter memory goes.
     pub(super) param_cursor: u64,
     pub(super) param_bytes: u64,
@@ -60,7 +61,7 @@ impl<'a> Body<'a> {
             code: Vec::new(),
             mentioned: BTreeSet::new(),
             addressed: BTreeSet::new(),
-            prototypes: HashMap::new(),
+            prototypes: FxHashMap::default(),
             param_cursor: 0,
             param_bytes: 0,
             local_bytes: 0,

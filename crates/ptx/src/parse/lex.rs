@@ -101,8 +101,10 @@ impl<'a> Lexer<'a> {
     /// White space and comments.
     fn skip_blank(&mut self) -> Result<()> {
         loop {
-            let trimmed = self.rest.trim_start_matches([' ', '\t', '\r', '\n', '\x0b', '\x0c']);
-            self.count_lines(self.rest.len() - trimmed.len());
+            // Byte by byte: characters would have to be decoded, and half of a text is white.
+            let blank = self.rest.bytes().take_while(|&b| is_blank(b)).count();
+            self.count_lines(blank);
+            let trimmed = self.rest;
             if trimmed.starts_with("//") {
                 let end = trimmed.find('\n').unwrap_or(trimmed.len());
                 self.count_lines(end);
@@ -123,6 +125,10 @@ impl<'a> Lexer<'a> {
         let lines = passed.bytes().filter(|&b| b == b'\n').count();
         self.here = self.here.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
     }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c)
 }
 
 fn begins_word(byte: u8) -> bool {

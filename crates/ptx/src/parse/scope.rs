@@ -1,6 +1,6 @@
 //! Names of a function's body: what `{` opens, `}` forgets.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::ir::{Reg, Register, Type, VariableId};
 
@@ -41,14 +41,14 @@ pub(super) struct Table<'a> {
 /// The names between two braces.
 #[derive(Default)]
 pub(super) struct Scope<'a> {
-    names: HashMap<&'a str, Entry>,
+    names: FxHashMap<&'a str, Entry>,
     /// `%r<5>`: registers `%r0` to `%r4`.
-    families: HashMap<&'a str, (u64, Type)>,
+    families: FxHashMap<&'a str, (u64, Type)>,
     /// `.reg .v4 .f32 x`: registers `x.x` to `x.w`.
-    vectors: HashMap<&'a str, Vec<Reg>>,
-    pub(super) labels: HashMap<&'a str, u32>,
+    vectors: FxHashMap<&'a str, Vec<Reg>>,
+    pub(super) labels: FxHashMap<&'a str, u32>,
     /// Tables of branch targets, as indices into a list of the function's.
-    pub(super) tables: HashMap<&'a str, usize>,
+    pub(super) tables: FxHashMap<&'a str, usize>,
     pub(super) branches: Vec<Pending<'a>>,
     pub(super) table_branches: Vec<Pending<'a>>,
     /// The parameter memory in use before the scope: what comes after may use the scope's again.

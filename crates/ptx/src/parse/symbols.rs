@@ -1,6 +1,6 @@
 //! Names of a module.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::ir::{FunctionId, Module, VariableId};
 
@@ -17,8 +17,8 @@ pub(super) enum Global {
 #[derive(Default)]
 pub(super) struct Symbols<'a> {
     pub(super) module: Module,
-    globals: HashMap<&'a str, Global>,
-    spellings: HashMap<&'a str, u32>,
+    globals: FxHashMap<&'a str, Global>,
+    spellings: FxHashMap<&'a str, u32>,
 }
 
 impl<'a> Symbols<'a> {
