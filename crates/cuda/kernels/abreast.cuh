@@ -163,10 +163,8 @@ __device__ __noinline__ bool take_generally(const Abreast &all, const char *data
             acc.template take<1>(some.bits, number, asked);
         }
     }
-    if constexpr (Acc::MAY_BE_LOST) {
-        if (acc.is_lost())
-            return true;
-    }
+    if constexpr (Acc::MAY_BE_LOST)
+        return !acc.write(all.layout.out, number, asked);
     acc.write(all.layout.out, number, asked);
     return false;
 }

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "column_windows.cuh"
+#include "float_squares.cuh"
 #include "square_lanes.cuh"
-#include "triple.cuh"
 
 // The most rows whose totals fit the words of an answer.
 constexpr u64 SCALED_ROWS = 1 << 15;
@@ -18,6 +18,7 @@ struct ColumnSquares {
     using Bits = typename Element<T>::Bits;
     using Wides = WideMoments<T>;
     using Whole = WholeMoments<T, SPREAD>;
+    using Apart = FloatSquares<T, SPREAD>;
     using Lane = SquareLane<T, SPREAD>;
     using Sum = typename Wides::Sum;
     using Squares = typename Wides::Squares;
@@ -38,7 +39,7 @@ struct ColumnSquares {
         else
             wides.sum.deposit(negative, magnitude, Lane::unit(l, place));
     }
-    template <bool TOGETHER>
+    static __device__ __forceinline__ typename Apart::Asked asked(u32 ask, u64 n) { return {ask, n}; }
     static __device__ __forceinline__ void absorb(Wides &wides, const ColumnPart<T> &part)
     {
         absorb_alone(part, [&](Bits bits) { wides.absorb(bits); });
@@ -59,7 +60,7 @@ struct ColumnSquares {
     }
     static __device__ __forceinline__ Bits answer(const Whole &whole, u32 ask, u64 n)
     {
-        return rare_answer<T, SPREAD>(whole.sum.folded(1), whole.squares.folded(1), whole.unit(), ask, n);
+        return rare_answer<T, SPREAD>(whole.sum.folded(1), whole.squares.folded(1), Whole::UNIT, ask, n);
     }
     // What is asked of a column's totals.
     static __device__ __forceinline__ Bits answer(const i64 *total, int place, u32 ask, u64 n)

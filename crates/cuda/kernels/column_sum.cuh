@@ -5,6 +5,7 @@
 #pragma once
 
 #include "column_windows.cuh"
+#include "float_total.cuh"
 #include "narrow.cuh"
 #include "range.cuh"
 
@@ -18,6 +19,7 @@ struct ColumnSums {
     using Bits = typename Element<T>::Bits;
     using Wides = Superaccumulator<T>;
     using Whole = WholeSum<T>;
+    using Apart = FloatTotal<T>;
     using Lane = LaneSum<T>;
     static constexpr bool LONG = sizeof(Bits) == 8;
     // A thread's integers of eight columns in all levels would leave a multiprocessor one block.
@@ -41,14 +43,10 @@ struct ColumnSums {
     {
         wide.deposit(total < 0, total < 0 ? -u64(total) : u64(total), place - Levels::STEP * int(l));
     }
-    template <bool TOGETHER>
+    static __device__ __forceinline__ typename Apart::Asked asked(u32 ask, u64 n) { return {ask, false, n}; }
     static __device__ __forceinline__ void absorb(Wides &wide, const ColumnPart<T> &part)
     {
-        const auto one = [&](Bits bits) { ::absorb<T>(wide, bits); };
-        if constexpr (TOGETHER && LONG)
-            absorb_together(wide, part, one);
-        else
-            absorb_alone(part, one);
+        absorb_alone(part, [&](Bits bits) { ::absorb<T>(wide, bits); });
     }
     static __device__ __forceinline__ u64 entry(const Wides &wide, int i, u64 n) { return wide.entry(i, n); }
     template <class Word>
@@ -58,7 +56,7 @@ struct ColumnSums {
     }
     static __device__ __forceinline__ Bits answer(const Whole &whole, u32 ask, u64 n)
     {
-        return float_answer<T>(of_fixed_point(whole.folded(1), whole.unit()), ask, n);
+        return float_answer<T>(of_fixed_point(whole.folded(1), Whole::Levels::LAST), ask, n);
     }
     static __device__ __forceinline__ Bits special_answer(const Specials<T> &specials) { return specials.bits(); }
 

@@ -3,21 +3,22 @@
 // A chunk that its window holds is committed to integers of the thread, in units that the window's place says. Where there is room for the
 // integers of a window for whatever is finite (whole_window.cuh), every chunk is: its form is whole. Elsewhere one that is not certified
 // goes, element by element, into the column's superaccumulators in shared memory: in a tall table, which has them for each column of the
-// tile. In a short one the column is given up, and its thread does it again in the end, in windows for whatever is finite; of f64 whose
-// elements are too far apart for these its warp does, in superaccumulators that it has for one strip.
+// tile. In a short one the column is given up, and its thread does it again in the end, in windows for whatever is finite; of f64 in windows
+// that move (moving.cuh), and what these lose its warp does, in superaccumulators that it has for one strip.
 //
 // Windows' totals are in shared memory too, so that registers are left for loads.
 //
 // A form says what is kept of a column:
 //
 //     Item, Wides                   the elements, and a column's superaccumulators
-//     Whole                         windows for whatever is finite
+//     Whole                         windows for whatever is finite of shorter floats
+//     Apart, asked(ask, n)          an accumulator of f64 that are far apart, and what is asked of it
 //     LEVELS                        its totals
 //     PLACES                        windows of a thread: one for each column, or one that all share
 //     initial(), place_above(top)   where windows are at first, and with room for more than elements below 2^top
 //     deposit(wides, l, total, p)   adds a window's total to superaccumulators
 //     IS_WHOLE                      whether windows hold whatever is finite
-//     absorb<TOGETHER>(wides, part) adds a part of a column: a thread alone, or all lanes of a warp
+//     absorb(wides, part)           adds a part of a column
 //     WORDS, entry(wides, i, n)     their vector form, of n elements
 //     answer(word, ask, n)          what is asked of a vector form
 //     answer(whole, ask, n)         what is asked of what is finite
@@ -28,6 +29,7 @@
 
 #include "columns.cuh"
 #include "exact_answer.cuh"
+#include "units.cuh"
 #include "whole_window.cuh"
 
 // Where some rows of a column lie.
@@ -71,26 +73,6 @@ struct ColumnPart {
         return top;
     }
 };
-
-// Adds the parts of a column of f64 that a warp's lanes have to a superaccumulator; `one` takes elements that are not finite, or too far apart.
-// All lanes call it.
-template <class T, class Sums, class One>
-__device__ __forceinline__ void absorb_together(Sums &wide, const ColumnPart<T> &part, One one)
-{
-    using Format = Element<T>;
-    int top = part.top();
-    for (u32 d = 16; d > 0; d /= 2)
-        top = max(top, __shfl_xor_sync(ALL_LANES, top, d));
-    WholeSum<T> sum(top);
-    part.each([&](const typename Format::Bits (&some)[BATCH]) {
-        const bool held = sum.take(some);
-#pragma unroll 1
-        for (u32 k = 0; k < BATCH; ++k)
-            if (!held || !Format::is_finite(some[k]))
-                one(some[k]);
-    });
-    sum.window.flush(wide);
-}
 
 // Adds a part's elements one by one.
 template <class T, class One>
@@ -231,7 +213,7 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
         const char *data = strip.data + i * sizeof(mask);
         const ColumnPart<T> part = {data, table.stride, table.jump, strip.first + u64(done) * strip.step, table.inner, strip.step, rows, mask};
         if constexpr (Form::IS_WHOLE) {
-            WholeSum<T> sum(0);
+            WholeSum<T> sum;
             part.each([&](const typename Element<T>::Bits (&some)[BATCH]) { sum.take(some); });
             own.commit(i, sum.window.total);
             continue;
@@ -251,7 +233,7 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
         }
         spilled |= 1u << i;
         if (table.is_tall()) {
-            Form::template absorb<false>(wides[i], part);
+            Form::absorb(wides[i], part);
             if constexpr (!OWN_WINDOWS)
                 place = max(place, Form::place_above(part.top()));
         }
@@ -270,7 +252,7 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
     return spilled;
 }
 
-// The columns of a short table that a thread has given up, once more, in windows for whatever is finite. Returns those that these do not hold.
+// The columns of a short table that a thread has given up, once more. Returns those whose totals are lost.
 template <class Form>
 __device__ __noinline__ u32 answer_again(const ColumnTable *shared_table, u32 lacks, typename Element<typename Form::Item>::Bits mask, u32 ask,
     typename Element<typename Form::Item>::Bits *out)
@@ -278,7 +260,6 @@ __device__ __noinline__ u32 answer_again(const ColumnTable *shared_table, u32 la
     using T = typename Form::Item;
     using Format = Element<T>;
     using Bits = typename Format::Bits;
-    constexpr bool LONG = sizeof(Bits) == 8;
     const ColumnTable &table = *shared_table;
     const Strip<T> strip(table);
     // What the warp wrote of all columns is there before this.
@@ -288,26 +269,33 @@ __device__ __noinline__ u32 answer_again(const ColumnTable *shared_table, u32 la
         if ((lacks >> i & 1) == 0)
             continue;
         const ColumnPart<T> part = {strip.data + i * sizeof(mask), table.stride, table.jump, strip.first, table.inner, strip.step, strip.rows, mask};
-        typename Form::Whole whole(LONG ? part.top() : 0);
-        Specials<T> specials = {};
-        // Words have no room for more terms.
-        bool holds = !LONG || strip.rows <= 1 << 14;
-        part.each([&](const Bits (&some)[BATCH]) {
+        if constexpr (sizeof(Bits) == 8) {
+            typename Form::Apart acc;
+            const auto asked = Form::asked(ask, strip.rows);
+            part.each([&](const Bits (&some)[BATCH]) {
+                Elements<Bits, BATCH> all;
+                memcpy(all.bits, some, sizeof(some));
+                acc = Form::Apart::settled(acc, all, asked);
+            });
+            lacks &= ~(u32(acc.write(out, strip.place + i, asked)) << i);
+        } else {
+            typename Form::Whole whole;
+            Specials<T> specials = {};
+            part.each([&](const Bits (&some)[BATCH]) {
 #pragma unroll
-            for (u32 k = 0; k < BATCH; ++k) {
-                if (!Format::is_finite(some[k])) {
-                    const bool nan = Format::is_nan(some[k]), negative = (some[k] & Format::SIGN) != 0;
-                    specials.nan = specials.nan || nan;
-                    specials.positive = specials.positive || !nan && !negative;
-                    specials.negative = specials.negative || !nan && negative;
+                for (u32 k = 0; k < BATCH; ++k) {
+                    if (!Format::is_finite(some[k])) {
+                        const bool nan = Format::is_nan(some[k]), negative = (some[k] & Format::SIGN) != 0;
+                        specials.nan = specials.nan || nan;
+                        specials.positive = specials.positive || !nan && !negative;
+                        specials.negative = specials.negative || !nan && negative;
+                    }
                 }
-            }
-            holds = whole.take(some) && holds;
-        });
-        if (!holds && !specials.any())
-            continue;
-        out[strip.place + i] = specials.any() ? Form::special_answer(specials) : Form::answer(whole, ask, strip.rows);
-        lacks &= ~(1u << i);
+                whole.take(some);
+            });
+            out[strip.place + i] = specials.any() ? Form::special_answer(specials) : Form::answer(whole, ask, strip.rows);
+            lacks &= ~(1u << i);
+        }
     }
     __syncwarp();
     return lacks;
@@ -340,7 +328,7 @@ __device__ __noinline__ void absorb_lacking(const ColumnTable *shared_table, u32
             __syncwarp();
             const u32 rows = (u32(table.rows) + 31 - lane) / 32;
             const ColumnPart<T> part = {data + c * sizeof(mask), table.stride, table.jump, lane, table.inner, 32, rows, mask};
-            Form::template absorb<true>(wides[c], part);
+            Form::absorb(wides[c], part);
         }
         __syncwarp();
         if (lane < ITEMS<T> && (columns >> lane & 1) != 0)

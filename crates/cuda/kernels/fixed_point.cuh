@@ -24,6 +24,15 @@ struct FixedPoint {
         return some == 0;
     }
 
+    __device__ __forceinline__ bool is_negative() const
+    {
+        i64 carry = 0;
+#pragma unroll
+        for (int l = LEVELS - 1; l > 0; --l)
+            carry = (total[l] + carry) >> STEP;
+        return total[0] + carry < 0;
+    }
+
     __device__ __forceinline__ bool is_full() const
     {
         bool full = false;

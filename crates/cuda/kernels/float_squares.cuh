@@ -41,7 +41,7 @@ struct Levels {
         leftover |= u64(__double_as_longlong(r));
     }
 
-    __device__ __forceinline__ bool holds() const { return bad >> 20 == 0 && leftover << 1 == 0; }
+    __device__ __forceinline__ bool reaches() const { return bad >> 20 == 0; }
 
     __device__ __forceinline__ void commit(FixedPoint<LEVELS> &to) const
     {
@@ -65,11 +65,11 @@ struct SquarePlaces<f16> {
     static constexpr int LOWEST = 24, HIGHEST = 24;
     static constexpr __device__ __forceinline__ int square(int) { return 0; }
 };
-// A product's error is exact if it does not underflow: no bit of a square lies below 2^-960. Anchors do not overflow.
+// Elements are taken times 2^-place, in windows that are always in place 0, so that products neither overflow nor lose their errors.
 template <>
 struct SquarePlaces<f64> {
     static constexpr int SUM = 3, SQUARE = 6;
-    static constexpr int LOWEST = -384, HIGHEST = 460;
+    static constexpr int LOWEST = -1074 + 48 * (SUM - 1), HIGHEST = 976;
     static constexpr __device__ __forceinline__ int square(int first) { return 2 * first + 48; }
 };
 
@@ -146,9 +146,10 @@ struct FloatSquaresOf {
 
         __device__ __forceinline__ Batch(int first) : sum(first), squares(Places::square(first)) {}
 
-        __device__ __forceinline__ void add_square(Bits bits)
+        // Adds the square of an element whose bits these are, or of that times a power of two.
+        __device__ __forceinline__ void add_square(f64 x, Bits bits)
         {
-            const f64 x = Format::value(bits), square = __dmul_rn(x, x);
+            const f64 square = __dmul_rn(x, x);
             squares.add(square);
             if constexpr (LONG) {
                 squares.template add<1>(__fma_rn(x, x, -square));
@@ -158,7 +159,8 @@ struct FloatSquaresOf {
             }
         }
 
-        __device__ __forceinline__ bool holds() const { return squares.holds() && (!SPREAD || sum.holds()); }
+        __device__ __forceinline__ bool reaches() const { return squares.reaches() && (!SPREAD || sum.reaches()); }
+        __device__ __forceinline__ bool is_cut() const { return (squares.leftover | (SPREAD ? sum.leftover : 0)) << 1 != 0; }
     };
 
     __device__ __forceinline__ void commit(const Batch &batch)
@@ -169,17 +171,19 @@ struct FloatSquaresOf {
     }
 
     template <int N>
-    __device__ __forceinline__ bool commit_if_held(const Bits (&bits)[N], const Asked &)
+    __device__ __forceinline__ bool commit_if_held(const Bits (&bits)[N], const Asked &, u32 &trouble)
     {
         static_assert(N <= MOST, "adds that an anchor takes");
-        Batch batch(first);
+        Batch batch(LONG ? 0 : first);
         bool holds = true;
         if constexpr (LONG) {
+            const f64 power = of_bits(u64(1023 - first) << 52);
 #pragma unroll
             for (int k = 0; k < N; ++k) {
-                batch.add_square(bits[k]);
+                const f64 x = mul(Format::value(bits[k]), power);
+                batch.add_square(x, bits[k]);
                 if constexpr (SPREAD)
-                    batch.sum.add(Format::value(bits[k]));
+                    batch.sum.add(x);
             }
         } else {
             // Plain adds, which the range of the batch makes exact: range.cuh. Elements of P bits in e binades have squares of 2 P bits in 2 e
@@ -202,7 +206,7 @@ struct FloatSquaresOf {
                 if constexpr (SHORT)
                     plain_squares = __fma_rn(f64(x), f64(x), plain_squares);
                 else
-                    batch.add_square(bits[k]);
+                    batch.add_square(x, bits[k]);
             }
             if constexpr (SPREAD)
                 batch.sum.add(plain);
@@ -210,8 +214,9 @@ struct FloatSquaresOf {
                 batch.squares.add(plain_squares);
             holds = !RANGED || most - least <= WIDEST;
         }
-        if (!holds || !batch.holds())
+        if (!holds || !batch.reaches())
             return false;
+        trouble |= batch.is_cut() ? IS_CUT : 0;
         commit(batch);
         return true;
     }
@@ -269,17 +274,43 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
         return true;
     }
 
-    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
+    // Leaves the answer, and returns whether it is known.
+    __device__ __forceinline__ bool write(void *out, u64 place, const Asked &asked) const
     {
         Bits &answer = static_cast<Bits *>(out)[place];
+        if (this->is_lost())
+            return false;
         if (this->is_special()) {
             answer = special(this->trouble, asked.ask);
-            return;
+            return true;
         }
         const u64 n = asked.n - this->missing;
-        if (n <= QUICK && quick(answer, asked.ask, n))
-            return;
-        answer = moments_answer<T, SPREAD>(this->sum, this->squares, this->lowest(), asked.ask, n);
+        const i64 off = this->off(asked.n);
+        if (off == 0 && n <= QUICK && quick(answer, asked.ask, n))
+            return true;
+        // n S2 - S1^2 is least where S2 is least and S1 farthest from 0, and greatest where they are not. Quotients, roots and rounding do not
+        // change the order.
+        OfSum s = this->sum;
+        OfSquares q = this->squares;
+        const i64 away = s.is_negative() ? -off : off;
+        s.total[Places::SUM - 1] += away;
+        q.total[Places::SQUARE - 1] -= off;
+        if (q.is_negative())
+            return false;
+        Bits below = 0, bits = 0;
+#pragma unroll 1
+        for (int ends = off == 0 ? 1 : 2; ends > 0; --ends) {
+            below = bits;
+            bits = moments_answer<T, SPREAD>(s, q, this->lowest(), asked.ask, n);
+            s.total[Places::SUM - 1] -= 2 * away;
+            if (s.is_negative() != (away < 0))
+                s = {};
+            q.total[Places::SQUARE - 1] += 2 * off;
+        }
+        if (off != 0 && below != bits)
+            return false;
+        answer = bits;
+        return true;
     }
 
     static __device__ __forceinline__ void absorb(Wides &wides, Bits bits, const Asked &) { wides.absorb(bits); }

@@ -4,6 +4,7 @@
 
 #include "exact_answer.cuh"
 #include "moving.cuh"
+#include "rounded.cuh"
 #include "spread.cuh"
 
 // The integer and its windows.
@@ -20,9 +21,12 @@ struct FloatTotalOf {
     using Window = ::Window<typename Format::Sum, LEVELS, 4>;
     using Integer = FixedPoint<LEVELS>;
     static_assert(Integer::STEP == Window::STEP, "levels are as far apart as the window's");
-    static constexpr int LOWEST = Window::LOWEST, HIGHEST = RANGED ? Window::HIGHEST : LOWEST;
+    // f64 are taken times 2^(PLACE - first), in windows that are always in the same place, so that they reach any element.
+    static constexpr int PLACE = 90;
+    static constexpr int LOWEST = Window::LOWEST, HIGHEST = LONG ? 976 : RANGED ? Window::HIGHEST : LOWEST;
     // Binades between the largest element and the window's end, at least; places are multiples of GRAIN.
     static constexpr int SLACK = 4, GRAIN = 8;
+    static constexpr bool FITS = LOWEST == HIGHEST;
     static constexpr int MOST = sizeof(Bits) == 2 ? 16 : 8;
     static constexpr int INTEGER_WORDS = LEVELS;
 
@@ -52,16 +56,23 @@ struct FloatTotalOf {
     }
 
     template <int N>
-    __device__ __forceinline__ bool commit_if_held(const Bits (&bits)[N], const Asked &asked)
+    __device__ __forceinline__ bool commit_if_held(const Bits (&bits)[N], const Asked &asked, u32 &trouble)
     {
         static_assert(N <= Window::ADDS, "adds that an anchor takes");
-        const Window window(first);
+        const Window window(LONG ? PLACE : first);
         auto drift = window.open();
         bool holds = true;
         if constexpr (LONG) {
+            const f64 power = of_bits(u64(1023 + PLACE - first) << 52);
 #pragma unroll
             for (int k = 0; k < N; ++k)
-                window.add(drift, Format::value(asked.of(bits[k])));
+                window.add(drift, mul(Format::value(asked.of(bits[k])), power));
+            // Far below such windows, elements leave the format.
+            if (first > PLACE) {
+#pragma unroll
+                for (int k = 0; k < N; ++k)
+                    drift.leftover |= (bits_of(mul(Format::value(bits[k]), power)) << 1) >> 53 == 0 ? Format::magnitude(bits[k]) : 0;
+            }
         } else {
             // Plain adds, which the range of the batch makes exact.
             Spread<T, N <= 8 ? 3 : 4> spread;
@@ -72,11 +83,13 @@ struct FloatTotalOf {
             window.add(drift, sum);
             holds = spread.holds();
         }
-        if (!holds || !Window::holds(drift))
+        if (!holds || drift.bad >> 20 != 0)
             return false;
+        if (!FITS)
+            trouble |= drift.leftover << 1 != 0 ? IS_CUT : 0;
 #pragma unroll
         for (int l = 0; l < LEVELS; ++l)
-            total.total[l] += taken(drift.at[l], first - Window::STEP * l);
+            total.total[l] += taken(drift.at[l], window.unit(l));
         return true;
     }
 };
@@ -91,18 +104,37 @@ struct FloatTotal : Moving<FloatTotalOf<T>> {
     __device__ __forceinline__ FloatTotal() {}
     __device__ __forceinline__ FloatTotal(const Base &base) : Base(base) {}
 
-    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
+    // Leaves the answer, and returns whether it is known.
+    __device__ __forceinline__ bool write(void *out, u64 place, const Asked &asked) const
     {
-        Bits answer;
+        Bits &answer = static_cast<Bits *>(out)[place];
+        if (this->is_lost())
+            return false;
         const u64 n = asked.n - this->missing;
         if (this->is_special()) {
             const Specials<T> specials = {(this->trouble & HAS_NAN) != 0, (this->trouble & HAS_POSITIVE) != 0, (this->trouble & HAS_NEGATIVE) != 0};
             answer = specials.bits();
-        } else {
-            const int unit = this->first - Window::STEP * (LEVELS - 1);
-            answer = n == 0 && asked.ask == MEAN ? NOT_A_NUMBER<T> : float_answer<T>(of_fixed_point(this->total, unit), asked.ask, n);
+            return true;
         }
-        static_cast<Bits *>(out)[place] = answer;
+        if (n == 0 && asked.ask == MEAN) {
+            answer = NOT_A_NUMBER<T>;
+            return true;
+        }
+        // Rounding does not change the order of numbers. Of both ends beside 0, the lower one is negative, and so is its answer.
+        const i64 off = this->off(asked.n);
+        Integer end = this->total;
+        end.total[LEVELS - 1] -= off;
+        Bits below = 0, bits = 0;
+#pragma unroll 1
+        for (int ends = off == 0 ? 1 : 2; ends > 0; --ends) {
+            below = bits;
+            bits = float_answer<T>(of_fixed_point(end, this->first - Window::STEP * (LEVELS - 1)), asked.ask, n);
+            end.total[LEVELS - 1] += 2 * off;
+        }
+        if (off != 0 && below != bits)
+            return false;
+        answer = bits;
+        return true;
     }
 
     // What superaccumulators do for a lost total.

@@ -1,8 +1,13 @@
 // Exact totals of floats in registers that move upwards with their windows: what float_total.cuh and float_squares.cuh have in common.
 //
 // A batch of elements is added to windows (window.cuh) that are made for the thread's largest ones; what the windows take in goes to
-// fixed-point integers. Where a batch does not fit, the integers move upwards. If bits would leave their lower end the total is lost, and
-// whoever walks has to bring the elements once more, to superaccumulators.
+// fixed-point integers. Where a batch does not fit, the integers move upwards. What lies below their lower end is cut off: a total that is
+// cut says so, and is off by less than off(n) units of its lowest levels. If both ends of that make the same answer, it is the answer.
+// Elsewhere the total is lost, and whoever walks has to bring the elements once more, to superaccumulators.
+//
+// An integer loses less than a unit for an element, or for a batch whose sum is taken. A move upwards makes earlier losses smaller and cuts
+// off less than a unit. A batch moves twice at most, and it has an element. Merging moves four times at most, and there are fewer merges
+// of totals that are not 0 than elements. So n elements lose less than 7 n units.
 //
 // A total says how its integers lie:
 //
@@ -11,7 +16,7 @@
 //     first                           the place
 //     is_zero, is_full, raise, add    for all of its integers, as in fixed_point.cuh; raise takes places
 //     place_above(top)                where its windows hold elements below 2^top
-//     commit_if_held(bits, asked)     takes a batch and returns whether its windows hold it
+//     commit_if_held(bits, asked, t)  takes a batch if its windows reach up to it, and returns that; adds IS_CUT to t if some was cut off
 
 #pragma once
 
@@ -24,6 +29,7 @@ enum Trouble : u32 {
     HAS_POSITIVE = 2,
     HAS_NEGATIVE = 4,
     IS_LOST = 8,
+    IS_CUT = 16,
 };
 
 template <class Total>
@@ -46,6 +52,15 @@ struct Moving : Total {
     u32 missing = 0; // NaNs that are as if they were not there
 
     __device__ __forceinline__ bool is_lost() const { return (trouble & IS_LOST) != 0; }
+    __device__ __forceinline__ bool is_cut() const { return (trouble & IS_CUT) != 0; }
+    // What the integers of n elements may be off by.
+    __device__ __forceinline__ i64 off(u64 n) const { return is_cut() ? i64(8 * n) : 0; }
+    // Whether superaccumulators have to bring a part of a total that blocks share: they add what is not cut.
+    __device__ __forceinline__ bool gives_up()
+    {
+        trouble |= is_cut() ? IS_LOST : 0;
+        return is_lost();
+    }
     __device__ __forceinline__ bool is_special() const { return (trouble & (HAS_NAN | HAS_POSITIVE | HAS_NEGATIVE)) != 0; }
 
     __device__ __forceinline__ void move_to(int place)
@@ -53,7 +68,7 @@ struct Moving : Total {
         if (place <= this->first)
             return;
         if (!this->is_zero() && !this->raise(place - this->first))
-            trouble |= IS_LOST;
+            trouble |= IS_CUT;
         this->first = place;
     }
 
@@ -95,12 +110,12 @@ struct Moving : Total {
         }
         all.trouble |= trouble;
         all.move_to(Total::place_above(top));
-        if (!all.commit_if_held(some.bits, asked)) {
+        if (!all.commit_if_held(some.bits, asked, all.trouble)) {
             // Its elements are too far apart to be added to each other, but not to be added to the integers one by one.
 #pragma unroll 1
             for (int i = 0; i < N; ++i) {
                 const Bits one[1] = {some.bits[i]};
-                if (!all.commit_if_held(one, asked))
+                if (!all.commit_if_held(one, asked, all.trouble))
                     all.trouble |= IS_LOST;
             }
         }
@@ -113,7 +128,7 @@ struct Moving : Total {
     __device__ __forceinline__ bool take(const Bits (&bits)[N], Number, const Asked &asked)
     {
         static_assert(N <= Total::MOST, "adds that an anchor takes");
-        if (!this->commit_if_held(bits, asked))
+        if (!this->commit_if_held(bits, asked, trouble))
             return false;
         if (++commits >= COMMITS)
             *this = tidied(*this);
@@ -125,8 +140,9 @@ struct Moving : Total {
     {
         all.tidy();
         other.tidy();
-        if (!other.is_zero()) {
-            if (all.is_zero())
+        // Nothing says how much a total of 0 lacks but its place.
+        if (!other.is_zero() || other.is_cut()) {
+            if (all.is_zero() && !all.is_cut())
                 all.first = other.first;
             all.move_to(other.first);
             other.move_to(all.first);

@@ -1,13 +1,13 @@
 // Sums of squares and variances of short rows of floats, exact and rounded once.
 //
 // Rows become integers of their own scale. Those with elements that are too small for that and not zero go to windows for whatever is
-// finite; of f64, what these do not hold, one by one to the warp's superaccumulators.
+// finite; of f64 to windows that move, and what these lose, one by one to the warp's superaccumulators.
 
 #pragma once
 
-#include "rows.cuh"
+#include "float_squares.cuh"
+#include "rows_apart.cuh"
 #include "scaled_row.cuh"
-#include "square_answer.cuh"
 #include "whole_window.cuh"
 
 // A number of crates/cuda/src/engine/short_rows.rs.
@@ -61,40 +61,27 @@ __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, 
     __syncwarp();
 }
 
-// A row whose elements are far apart.
+// A row of shorter floats that are far apart.
 template <class T>
 struct WholeRow {
     using Whole = WholeMoments<T>;
-    static constexpr bool LONG = Whole::Sum::LONG;
 
     FixedPoint<Whole::Sum::LEVELS> sum;
     FixedPoint<Whole::Squares::LEVELS> squares;
-    int unit;
-    bool holds = true;
 
     // A row of which each lane has EACH vectors.
     template <int EACH>
     __device__ __forceinline__ void take(const uint4 *v, u32 lanes)
     {
-        typename Element<T>::Bits some[EACH][ITEMS<T>];
-        int top = Element<T>::UNIT;
+        Whole whole;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
+            typename Element<T>::Bits some[ITEMS<T>];
 #pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i) {
-                some[k][i] = item<T>(v[k], i);
-                top = max(top, Element<T>::top(some[k][i]));
-            }
+            for (int i = 0; i < ITEMS<T>; ++i)
+                some[i] = item<T>(v[k], i);
+            whole.take(some);
         }
-        for (u32 d = lanes / 2; LONG && d > 0; d /= 2)
-            top = max(top, __shfl_xor_sync(ALL_LANES, top, d));
-        Whole whole(top);
-#pragma unroll
-        for (int k = 0; k < EACH; ++k)
-            holds = whole.take(some[k]) && holds;
-        for (u32 d = lanes / 2; LONG && d > 0; d /= 2)
-            holds = __shfl_xor_sync(ALL_LANES, int(holds), d) != 0 && holds;
-        unit = whole.unit();
         sum = whole.sum.folded(lanes);
         squares = whole.squares.folded(lanes);
     }
@@ -109,21 +96,25 @@ __device__ __noinline__ void square_again(const ShortRows *shared, u64 index, u3
     using Bits = typename Element<T>::Bits;
     constexpr int EACH = VECTORS / SETS;
     const ShortRows &rows = *shared;
-    RowTile<T> tile;
-    tile.load(rows, index);
-    WholeRow<T> row[SETS];
-    bool lacks[SETS], answered[SETS];
+    bool flags[SETS];
+    if constexpr (sizeof(Bits) == 8) {
+        const u32 lost = answer_apart<FloatSquares<T, true>>(rows, index, lacking, out, {ask, n});
 #pragma unroll
-    for (int s = 0; s < SETS; ++s) {
-        row[s].template take<EACH>(tile.v + s * EACH, rows.lanes());
-        const bool lacked = (lacking >> s & 1) != 0;
-        answered[s] = !lacked || !row[s].holds;
-        lacks[s] = lacked && !row[s].holds;
+        for (int s = 0; s < SETS; ++s)
+            flags[s] = (lost >> s & 1) != 0;
+        each_lacking<T>(rows, index, flags, [&](u64 r) { absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, *wide, out + r); });
+    } else {
+        RowTile<T> tile;
+        tile.load(rows, index);
+        WholeRow<T> row[SETS];
+#pragma unroll
+        for (int s = 0; s < SETS; ++s) {
+            row[s].template take<EACH>(tile.v + s * EACH, rows.lanes());
+            flags[s] = (lacking >> s & 1) == 0;
+        }
+        each_answer<T>(rows, index, row, flags,
+            [&](const WholeRow<T> &mine, u64 r) { out[r] = rare_answer<T, true>(mine.sum, mine.squares, WholeMoments<T>::UNIT, ask, n); });
     }
-    each_answer<T>(rows, index, row, answered,
-        [&](const WholeRow<T> &mine, u64 r) { out[r] = rare_answer<T, true>(mine.sum, mine.squares, mine.unit, ask, n); });
-    if constexpr (WholeRow<T>::LONG)
-        each_lacking<T>(rows, index, lacks, [&](u64 r) { absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, *wide, out + r); });
 }
 
 template <class T, int SETS>

@@ -3,14 +3,14 @@
 // Each row goes down a ladder of rungs until one is sure of its sum:
 //
 //     plain f64 adds, if the row's range certifies that none of them rounds (range.cuh); of f64, a window made for the row's largest element
-//     a window for whatever is finite (whole_window.cuh)
-//     of f64, which has no such window, the warp's superaccumulator, row by row
+//     a window for whatever is finite (whole_window.cuh); of f64, which has no such window, one that moves (moving.cuh)
+//     of f64 the warp's superaccumulator, row by row
 
 #pragma once
 
-#include "exact_answer.cuh"
+#include "float_total.cuh"
 #include "narrow.cuh"
-#include "rows.cuh"
+#include "rows_apart.cuh"
 #include "whole_window.cuh"
 
 // What is asked of the rows.
@@ -219,22 +219,26 @@ __device__ __noinline__ void sum_again(const SharedQuestion<T> *shared, u64 inde
     constexpr bool LONG = sizeof(typename Element<T>::Bits) == 8;
     const ShortRows &rows = shared->rows;
     const Question<T> &question = shared->question;
-    RowTile<T> tile;
-    tile.load(rows, index);
-    WindowRow<T, WholeSum<T>::LEVELS> window[SETS];
-    bool lacks[SETS], answered[SETS];
+    bool flags[SETS];
+    if constexpr (LONG) {
+        const typename FloatTotal<T>::Asked asked(question.ask, question.mask != ~typename Element<T>::Bits(0), question.n);
+        const u32 lost = answer_apart<FloatTotal<T>>(rows, index, lacking, question.out, asked);
 #pragma unroll
-    for (int s = 0; s < SETS; ++s) {
-        const uint4 *const its = tile.v + s * EACH;
-        window[s].template add<EACH>(its, question.mask, LONG ? top_of_row<EACH>(its, rows.lanes()) : 0);
-        window[s].fold(rows.lanes());
-        const bool lacked = (lacking >> s & 1) != 0;
-        answered[s] = !lacked || !window[s].holds;
-        lacks[s] = lacked && !window[s].holds;
+        for (int s = 0; s < SETS; ++s)
+            flags[s] = (lost >> s & 1) != 0;
+        absorb_lacking(rows, index, flags, question, *wide);
+    } else {
+        RowTile<T> tile;
+        tile.load(rows, index);
+        WindowRow<T, WholeSum<T>::LEVELS> window[SETS];
+#pragma unroll
+        for (int s = 0; s < SETS; ++s) {
+            window[s].template add<EACH>(tile.v + s * EACH, question.mask, 0);
+            window[s].fold(rows.lanes());
+            flags[s] = (lacking >> s & 1) == 0;
+        }
+        each_answer<T>(rows, index, window, flags, Write<T>{question});
     }
-    each_answer<T>(rows, index, window, answered, Write<T>{question});
-    if constexpr (LONG)
-        absorb_lacking(rows, index, lacks, question, *wide);
 }
 
 template <class T, int SETS>

@@ -217,18 +217,26 @@ __device__ __forceinline__ Acc folded_warp(Acc acc)
     fold_neighbours(acc, 32);
     return acc;
 }
+// Writes an answer; returns whether it is known.
 template <class Acc>
-__device__ __noinline__ void write_apart(Acc acc, void *out, u64 i, const typename Acc::Asked asked)
+__device__ __forceinline__ bool write_if_known(Acc &acc, void *out, u64 i, const typename Acc::Asked &asked)
 {
+    if constexpr (Acc::MAY_BE_LOST)
+        return acc.write(out, i, asked);
     acc.write(out, i, asked);
+    return true;
 }
 template <class Acc>
-__device__ __forceinline__ void write_answer(Acc &acc, void *out, u64 i, const typename Acc::Asked &asked)
+__device__ __noinline__ bool write_apart(Acc acc, void *out, u64 i, const typename Acc::Asked asked)
+{
+    return write_if_known(acc, out, i, asked);
+}
+template <class Acc>
+__device__ __forceinline__ bool write_answer(Acc &acc, void *out, u64 i, const typename Acc::Asked &asked)
 {
     if constexpr (Acc::WORDS <= MOST_PASSED)
-        write_apart(acc, out, i, asked);
-    else
-        acc.write(out, i, asked);
+        return write_apart(acc, out, i, asked);
+    return write_if_known(acc, out, i, asked);
 }
 template <class Acc>
 __device__ __noinline__ void write_words(const u64 *words, void *out, u64 i, const typename Acc::Asked asked)
@@ -346,13 +354,11 @@ __device__ __forceinline__ void dismiss(const Segments &all, u64 i, const Span &
 template <class Acc>
 __device__ __forceinline__ void write_or_push(Acc &acc, const Segments &all, u64 i, u32 group, SegmentQueue &lost, const typename Acc::Asked &asked)
 {
+    const bool is_known = write_answer(acc, all.out, i, asked);
     if constexpr (Acc::MAY_BE_LOST) {
-        if (acc.is_lost()) {
+        if (!is_known)
             lost.push(group);
-            return;
-        }
     }
-    write_answer(acc, all.out, i, asked);
 }
 
 // Takes the elements of a segment that are copied to shared memory.
@@ -699,8 +705,9 @@ __device__ __forceinline__ void finish_shared(const Segments &all, BlockWides<Ac
     each_left(pieces, run, [&](u32 slot) { acc.merge(left_at<Acc>(all, slot)); });
     __syncwarp();
     acc = fold_threads(acc);
+    const bool is_lost = threadIdx.x == 0 && !write_answer(acc, all.out, segment, asked);
     if constexpr (Acc::MAY_BE_LOST) {
-        if (__syncthreads_or(threadIdx.x == 0 && acc.is_lost())) {
+        if (__syncthreads_or(is_lost)) {
             block.wides.clear();
             __syncthreads();
             each_left(pieces, run, [&](u32 slot) {
@@ -724,11 +731,8 @@ __device__ __forceinline__ void finish_shared(const Segments &all, BlockWides<Ac
             if (threadIdx.x == 0)
                 write_words<Acc>(block.words, all.out, segment, asked);
             __syncthreads();
-            return;
         }
     }
-    if (threadIdx.x == 0)
-        write_answer(acc, all.out, segment, asked);
 }
 
 // What a block has of a listed segment.
@@ -740,11 +744,11 @@ __device__ __forceinline__ void reduce_run(const Segments &all, BlockWides<Acc> 
     Acc acc = taken<Acc>(all, span, from, len, threadIdx.x, STRIDED_THREADS, asked);
     __syncwarp();
     acc = fold_threads(acc);
-    bool is_lost = false;
     const u32 slot = run.slot(blockIdx.x);
+    bool is_lost = threadIdx.x == 0 && run.is_whole() && !write_answer(acc, all.out, segment, asked);
     if constexpr (Acc::MAY_BE_LOST) {
-        is_lost = __syncthreads_or(threadIdx.x == 0 && acc.is_lost());
-        if (is_lost) {
+        is_lost = is_lost || (threadIdx.x == 0 && !run.is_whole() && acc.gives_up());
+        if (__syncthreads_or(is_lost)) {
             absorb_span<Acc>(block, all, span, from, len, asked);
             if (run.is_whole()) {
                 if (threadIdx.x == 0)
@@ -755,11 +759,8 @@ __device__ __forceinline__ void reduce_run(const Segments &all, BlockWides<Acc> 
             }
         }
     }
-    if (run.is_whole()) {
-        if (threadIdx.x == 0 && !is_lost)
-            write_answer(acc, all.out, segment, asked);
+    if (run.is_whole())
         return;
-    }
     __shared__ bool is_last;
     if (threadIdx.x == 0) {
 #pragma unroll

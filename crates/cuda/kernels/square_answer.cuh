@@ -86,8 +86,10 @@ __device__ __forceinline__ typename Element<T>::Bits moments_answer(const FixedP
         u32 of_sum[OfSum::LIMBS];
         sum.digits(of_sum);
         const auto limb = [&](int i) { return i + 1 < OfSum::LIMBS ? i64(of_sum[i]) : i64(i32(of_sum[i])); };
+        // Those that are cut off (moving.cuh) may make less than 0, which no sums do.
         Numerator numerator;
-        subtract<OfSum, OfSquares>(limb, square, n, numerator);
+        if (!subtract<OfSum, OfSquares>(limb, square, n, numerator))
+            return NOT_A_NUMBER<T>;
         t = over_product(numerator, 2 * unit, n, free);
     } else {
         t = Truncated::of_limbs(OfSquares::LIMBS, 2 * unit, square);

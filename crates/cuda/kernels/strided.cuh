@@ -18,7 +18,8 @@
 //     merge, WORDS, word, of_words  as in tally.cuh; merging is commutative and associative
 //     write(out, place, asked)      leaves the answer
 //     missing                       if it wants to know: how many NaNs were omitted
-//     MAY_BE_LOST                   whether it may give up. Then is_lost() says so, and
+//     MAY_BE_LOST                   whether it may give up. Then write says whether it has an answer, gives_up() the same of a part that
+//                                   others are added to, is_lost() of that later, and
 //     Wides                         are what cannot fail, in shared memory: absorb, deposit, entry, add_entry, WIDE_WORDS, write_wides
 
 #pragma once
@@ -459,15 +460,20 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
     // Thread t has the block's t-th output now; if it has no lanes beside it, it has had that all the time.
     const u32 output = blockIdx.x * share.groups + threadIdx.x;
     const bool has_one = threadIdx.x < share.groups && output < layout.outputs.len;
-    bool lost = false;
-    if constexpr (Acc::MAY_BE_LOST) {
-        lost = has_one && acc.is_lost();
-        if (__syncthreads_or(lost)) {
-            collect(shared_room<StridedRoom<Acc>>().lost, lost, output, acc.missing);
-            find_again<Acc>(layout, asked);
+    const auto find_if = [&](bool lost, bool folds) {
+        if constexpr (Acc::MAY_BE_LOST) {
+            if (__syncthreads_or(lost)) {
+                collect(shared_room<StridedRoom<Acc>>().lost, lost, output, acc.missing);
+                if (folds)
+                    fold_again<Acc>(layout, asked);
+                else
+                    find_again<Acc>(layout, asked);
+            }
         }
-    }
+    };
     if (gridDim.y > 1) {
+        if constexpr (Acc::MAY_BE_LOST)
+            find_if(has_one && acc.gives_up(), false);
         __shared__ bool is_last;
         if (has_one) {
 #pragma unroll
@@ -501,16 +507,12 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         __syncwarp();
         if (share.lanes > 1)
             acc = fold_lanes(acc, share);
-        if constexpr (Acc::MAY_BE_LOST) {
-            lost = has_one && acc.is_lost();
-            if (__syncthreads_or(lost)) {
-                collect(shared_room<StridedRoom<Acc>>().lost, lost, output, acc.missing);
-                fold_again<Acc>(layout, asked);
-            }
-        }
     }
-    if (has_one && !lost)
-        acc.write(layout.out, share.lanes > 1 ? number_of_output(layout, output) : layout.first_output + mine.number, asked);
+    const u32 number = share.lanes > 1 ? number_of_output(layout, output) : layout.first_output + mine.number;
+    if constexpr (Acc::MAY_BE_LOST)
+        find_if(has_one && !acc.write(layout.out, number, asked), gridDim.y > 1);
+    else if (has_one)
+        acc.write(layout.out, number, asked);
 }
 
 // Begins a kernel: STRIDED(name, blocks)(layout) { ... }, for launches of which `blocks` fit a multiprocessor.

@@ -1,5 +1,4 @@
-// Windows that hold whatever is finite: as many levels as the format has. Of f64, which has too many, they reach 331 binades down from the
-// largest term, or 379 of squares.
+// Windows that hold whatever is finite of floats shorter than f64: as many levels as the format has.
 //
 // They are for what narrower windows do not hold, where they take a dozen plain adds an element and no atomic one.
 
@@ -12,11 +11,10 @@
 template <class T>
 constexpr int TOP_OF = int(Element<T>::INFINITE >> Element<T>::FRACTION) - 1 + Element<T>::UNIT + Element<T>::FRACTION;
 
-// Exact sums of elements, or of their squares; of f64 in so many levels.
-template <class T, bool SQUARED = false, int OF_LONG = 8>
+// Exact sums of elements, or of their squares.
+template <class T, bool SQUARED = false>
 struct WholeSum {
     using Bits = typename Element<T>::Bits;
-    static constexpr bool LONG = sizeof(Bits) == 8;
     template <bool OF_SQUARES, class E>
     struct FormatOf {
         using Type = typename E::Sum;
@@ -27,51 +25,26 @@ struct WholeSum {
     };
     using Format = typename FormatOf<SQUARED, Element<T>>::Type;
     // A level holds 47 binades of terms above its unit, and each one more holds 48.
-    static constexpr int LEVELS = LONG ? OF_LONG : ((SQUARED ? 2 : 1) * TOP_OF<T> - Format::LSB) / 48 + 1;
-    using Levels = Window<Format, LEVELS, 4, !LONG>;
-    using Drift = typename Levels::Drift;
+    static constexpr int LEVELS = ((SQUARED ? 2 : 1) * TOP_OF<T> - Format::LSB) / 48 + 1;
+    using Levels = Window<Format, LEVELS, 4, true>;
 
-    Levels window;
+    Levels window = Levels(Levels::LOWEST);
 
-    // Of f64, for terms below 2^top; units of squares are squares of others.
-    explicit __device__ __forceinline__ WholeSum(int top) : window(!LONG ? Levels::LOWEST : SQUARED ? Levels::below(top) + 1 & ~1 : Levels::below(top)) {}
-
-    __device__ __forceinline__ int unit() const { return window.unit(LEVELS - 1); }
-
-    // What those of some elements that are finite add.
+    // Adds those of some elements that are finite.
     template <int N>
-    __device__ __forceinline__ Drift drift(const Bits (&some)[N]) const
+    __device__ __forceinline__ void take(const Bits (&some)[N])
     {
-        static_assert((SQUARED && LONG ? 2 : 1) * N <= Levels::ADDS, "adds that an anchor takes");
-        Drift drift = window.open();
+        static_assert(N <= Levels::ADDS, "adds that an anchor takes");
+        auto drift = window.open();
 #pragma unroll
         for (int k = 0; k < N; ++k) {
             const f64 x = Element<T>::is_finite(some[k]) ? f64(Element<T>::value(some[k])) : 0.0;
-            const f64 term = SQUARED ? __dmul_rn(x, x) : x;
-            window.add(drift, term);
-            if constexpr (SQUARED && LONG) {
-                // The square's error (products.cuh). A square of zero is one, or so small that its element is left over in its place.
-                window.template add<1>(drift, __fma_rn(x, x, -term));
-                if (__double2hiint(term) << 1 == 0)
-                    drift.leftover |= u64(__double_as_longlong(x));
-            }
+            window.add(drift, SQUARED ? __dmul_rn(x, x) : x);
         }
-        return drift;
-    }
-    static __device__ __forceinline__ bool holds(const Drift &drift) { return !LONG || Levels::holds(drift); }
-
-    // Adds those of some elements that are finite. Returns whether it did.
-    template <int N>
-    __device__ __forceinline__ bool take(const Bits (&some)[N])
-    {
-        const Drift its = drift(some);
-        if (!holds(its))
-            return false;
-        window.commit(its);
-        return true;
+        window.commit(drift);
     }
 
-    // What the lanes of a row have, in units of 2^unit().
+    // What the lanes of a row have, in units of the format's last bit.
     __device__ __forceinline__ FixedPoint<LEVELS> folded(u32 lanes) const
     {
         FixedPoint<LEVELS> all;
@@ -85,33 +58,22 @@ struct WholeSum {
     }
 };
 
-// Exact sums of elements, unless nobody asks for them, and of their squares, in units of 2^unit() and of its square.
+// Exact sums of elements, unless nobody asks for them, and of their squares, in units of 2^UNIT and of its square.
 template <class T, bool SPREAD = true>
 struct WholeMoments {
-    using Bits = typename Element<T>::Bits;
-    using Sum = WholeSum<T, false, 4>;
+    using Sum = WholeSum<T>;
     using Squares = WholeSum<T, true>;
-    static constexpr bool LONG = Sum::LONG;
+    static constexpr int UNIT = Sum::Levels::LAST;
 
     Sum sum;
     Squares squares;
 
-    // Of f64, for elements below 2^top.
-    explicit __device__ __forceinline__ WholeMoments(int top) : sum(top), squares(2 * top)
-    {
-        if (LONG)
-            sum.window.first = squares.unit() / 2 + Sum::Levels::STEP * (Sum::LEVELS - 1);
-    }
-
-    __device__ __forceinline__ int unit() const { return sum.unit(); }
-
     template <int N>
-    __device__ __forceinline__ bool take(const Bits (&some)[N])
+    __device__ __forceinline__ void take(const typename Element<T>::Bits (&some)[N])
     {
-        const auto squared = squares.drift(some);
-        if (!Squares::holds(squared) || SPREAD && !sum.take(some))
-            return false;
-        squares.window.commit(squared);
-        return true;
+        static_assert(Squares::Levels::LAST == 2 * UNIT, "the square of the unit");
+        if constexpr (SPREAD)
+            sum.take(some);
+        squares.take(some);
     }
 };

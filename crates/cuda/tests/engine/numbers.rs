@@ -1217,6 +1217,39 @@ fn few_f64_are_loaded_once() {
     }
 }
 
+/// Elements far below the largest one are cut off, and do not bring all of them once more.
+#[test]
+fn far_floats_are_loaded_once() {
+    let sim = Arc::new(Sim::new(Options { counters: true, ..Options::default() }));
+    let device: Arc<dyn Device> = Arc::<Sim>::clone(&sim);
+    let mut random = Random(thorough::seed(451));
+    for (dtype, reach) in [(DType::F64, 499), (DType::F32, 123)] {
+        for [len, outputs] in [[8, 300], [100, 40]] {
+            let count = len * outputs;
+            let sample = with_element!(dtype, T => {
+                let one = |random: &mut Random| {
+                    let exponent = random.below(2 * reach) as i32 - reach as i32;
+                    from_f64((random.unit() - 0.5) * 2f64.powi(exponent))
+                };
+                let items: Vec<T> = (0..count).map(|_| one(&mut random)).collect();
+                Sample::of(Layout::contiguous(&[len, outputs], dtype.size()), &items)
+            });
+            for op in [Op::Sum, Op::Mean, Op::Norm2, Op::Var, Op::Std] {
+                sim.take_reports();
+                check(&walkers(&device)[1], op, &sample, &[true, false], "far apart");
+                let reports = sim.take_reports();
+                let counted = reports[0].outcome.counters.as_ref().unwrap().total();
+                let (loaded, bytes) =
+                    (counted.global_loads.bytes_asked, (count * dtype.size()) as u64);
+                assert!(
+                    loaded <= bytes + bytes / 16,
+                    "{op} of {dtype}, {len}: {loaded} of {bytes}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn few_floats_are_not_too_sure() {
     let engines = abreast(&sim(Schedule::Lockstep));
