@@ -489,12 +489,17 @@ impl Run<'_> {
         [self.item.size(), self.second.size()]
     }
 
-    /// The longest of the reduced axes, and ranges of it, at most so many.
+    /// One of the reduced axes, and ranges of it, at most so many: the outermost that is long enough,
+    /// whose ranges have the other axes whole and lie apart in memory, or else the longest.
     fn cut(&self, most: usize) -> (usize, Vec<Range<usize>>) {
-        let axes = self.walk.reduced.iter().enumerate();
-        let (axis, &(len, _)) = axes.max_by_key(|(_, axis)| axis.0).unwrap_or((0, &(1, [0; 2])));
+        let axes = || self.walk.reduced.iter().enumerate();
+        let enough = axes().find(|(_, axis)| axis.0 >= most);
+        let longest = || axes().max_by_key(|(_, axis)| axis.0);
+        let (axis, &(len, _)) = enough.or_else(longest).unwrap_or((0, &(1, [0; 2])));
+        let step = len.div_ceil(most.max(1));
         // Whole panels, where the axis has some.
-        let step = len.div_ceil(most.max(1)).next_multiple_of(64).min(len).max(1);
+        let innermost = axis + 1 == self.walk.reduced.len();
+        let step = if innermost { step.next_multiple_of(64) } else { step }.min(len).max(1);
         (axis, (0..len).step_by(step).map(|at| at..len.min(at + step)).collect())
     }
 
