@@ -359,7 +359,7 @@ impl Run<'_> {
         blocks: impl Iterator<Item = Range<usize>>,
     ) -> Option<Failed> {
         let mut failed = None;
-        let (axis, parts) = self.cut(4 * self.threads.count());
+        let (axis, parts) = self.cut(self.threads.count());
         // All begin alike.
         let how = asked.first().and_then(|asked| asked.stages[0].preparation);
         for outputs in blocks {
@@ -489,14 +489,14 @@ impl Run<'_> {
         [self.item.size(), self.second.size()]
     }
 
-    /// One of the reduced axes, and ranges of it, at most so many: the outermost that is long enough,
-    /// whose ranges have the other axes whole and lie apart in memory, or else the longest.
-    fn cut(&self, most: usize) -> (usize, Vec<Range<usize>>) {
+    /// One of the reduced axes, and ranges of it, some for each thread: the outermost that is long
+    /// enough, whose ranges have the other axes whole and lie apart in memory, or else the longest.
+    fn cut(&self, threads: usize) -> (usize, Vec<Range<usize>>) {
         let axes = || self.walk.reduced.iter().enumerate();
-        let enough = axes().find(|(_, axis)| axis.0 >= most);
+        let enough = axes().find(|(_, axis)| axis.0 >= threads);
         let longest = || axes().max_by_key(|(_, axis)| axis.0);
         let (axis, &(len, _)) = enough.or_else(longest).unwrap_or((0, &(1, [0; 2])));
-        let step = len.div_ceil(most.max(1));
+        let step = len.div_ceil(4 * threads.max(1));
         // Whole panels, where the axis has some.
         let innermost = axis + 1 == self.walk.reduced.len();
         let step = if innermost { step.next_multiple_of(64) } else { step }.min(len).max(1);
