@@ -242,6 +242,17 @@ def test_averages_of_all_kinds():
         wf.average(x, axis=1, weights=[[1, 2, 3]])
 
 
+def test_initial_is_counted_once_in_long_arrays():
+    # Arrays beyond 64 MiB are reduced in pieces, along an axis that is kept or reduced.
+    x = np.arange(70 << 20, dtype="uint8").reshape(70, 1024, 1024)
+    for name, initial in [("sum", 7), ("max", 255), ("min", 0)]:
+        for axis in [None, 0, (0, 2), (1, 2)]:
+            got, expected = getattr(wf, name)(x, axis=axis, initial=initial), getattr(np, name)(x, axis=axis, initial=initial)
+            assert np.array_equal(got, expected), (name, axis)
+    with pytest.raises((TypeError, ValueError)):
+        wf.sum(x, initial=0.5)
+
+
 def test_initial_is_what_numpy_takes():
     for x, name, initial in [
         (np.ones(3, "int8"), "sum", 1000),

@@ -1,5 +1,6 @@
 //! A value that takes part beside the elements.
 
+use crate::device::Device;
 use crate::partial::Partial;
 use crate::reduction::Reduction;
 use warpfold_core::element::{bf16, f16};
@@ -54,16 +55,23 @@ fn refused(reduction: &Reduction, what: &str, hint: &'static str) -> Result<()> 
     }
 }
 
-/// The state of the initial value alone, which stands behind `len` elements.
+/// Lets the states of each output absorb the initial value, which stands behind `len` elements.
 ///
 /// # Errors
 /// Those of [`Reduction::partial`].
-pub(crate) fn partial(question: &Reduction, initial: Scalar, len: u64) -> Result<Partial> {
+pub(crate) fn absorb(
+    question: &Reduction,
+    states: &mut Partial,
+    initial: Scalar,
+    len: u64,
+) -> Result<()> {
+    // The one element lies in the host's memory.
+    let question = question.of_all().device(Device::Cpu);
     let mut one = Numbers::zeros(initial.dtype(), 1);
     Numbers::set_bits(one.bytes_mut(), initial.dtype(), 0, initial.to_bits());
     with_element!(initial.dtype(), T => {
         let items: &[T] = one.as_slice().unwrap_or_default();
-        question.partial_views([Some(&View::of(items)), None], len)
+        states.merge_into_each(&question.partial_views([Some(&View::of(items)), None], len)?)
     })
 }
 

@@ -1,7 +1,7 @@
 //! What this workspace's readers of files and its command line need of the
 //! library. It is no part of the public interface: it changes without notice.
 
-use crate::{Answer, Array, Partial, Reduction, Unit, initial};
+use crate::{Answer, Array, Partial, Reduction, Unit};
 use warpfold_core::layout::View;
 use warpfold_core::{DType, Result};
 
@@ -98,8 +98,7 @@ pub trait WhileWanted {
     /// long as `go_on` says so, which is asked before each piece of a long array.
     ///
     /// # Errors
-    /// Theirs, and [`Error::Cancelled`](crate::Error::Cancelled); an
-    /// [initial](Reduction::initial) value.
+    /// Theirs, and [`Error::Cancelled`](crate::Error::Cancelled).
     fn run_while(
         &self,
         views: [Option<&View<'_>>; 2],
@@ -124,7 +123,6 @@ impl WhileWanted for Reduction {
         views: [Option<&View<'_>>; 2],
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Answer> {
-        initial::none(self)?;
         Reduction::run_while(self, views, go_on)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Column};
 use crate::cancel::Until;
+use crate::initial;
 use crate::partial::Partial;
 use crate::reduction::Reduction;
 use warpfold_core::layout::{View, output_shape};
@@ -26,7 +27,10 @@ impl Reduction {
         let question = self.alone(views);
         match cut(views, &question)? {
             Some(cut) if !question.ops.is_empty() => question.answers(views, cut, go_on),
-            _ => asked(go_on, || question.run_views(views)),
+            _ => asked(go_on, || match views {
+                [Some(view), None] => question.run_complete(view),
+                _ => question.run_views(views),
+            }),
         }
     }
 
@@ -57,8 +61,16 @@ impl Reduction {
     }
 
     fn answers(&self, views: Views<'_>, cut: Cut, go_on: GoOn<'_>) -> Result<Answer> {
-        if cut.reduced {
-            return self.states_while(views, 0, go_on)?.finish(&self.rules);
+        if let (true, Some(view)) = (cut.reduced, views[0]) {
+            // Each piece would count an initial value.
+            let mut question = self.clone();
+            question.initial = None;
+            let initial = initial::of(self, view.dtype())?;
+            let mut states = question.states_while(views, 0, go_on)?;
+            if let Some(initial) = initial {
+                initial::absorb(&question, &mut states, initial, view.len() as u64)?;
+            }
+            return states.finish(&self.rules);
         }
         let mut columns: Vec<Column> = Vec::new();
         for (_, [left, right]) in cut.pieces(views) {

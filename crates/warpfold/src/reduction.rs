@@ -533,9 +533,7 @@ impl Reduction {
         };
         let mut partial = question.partial(array, 0)?;
         let len = reduced_len(&shape, &self.axes.resolve(shape.len())?);
-        // The one element of the initial value lies in the host's memory.
-        let alone = question.of_all().device(Device::Cpu);
-        partial.merge_into_each(&initial::partial(&alone, initial, len as u64)?)?;
+        initial::absorb(&question, &mut partial, initial, len as u64)?;
         partial.finish(&self.rules)
     }
 
