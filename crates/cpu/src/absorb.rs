@@ -214,13 +214,8 @@ impl<'a> Intake<'a> {
     }
 
     /// Absorbs those elements of an output of a marked plan that count.
-    fn absorb_marked(
-        &self,
-        hands: &mut Hands,
-        output: usize,
-        states: &mut [AnyState],
-    ) -> Result<()> {
-        let size = self.plan.dtype().size();
+    fn absorb_marked(&self, output: usize, states: &mut [AnyState]) -> Result<()> {
+        let (mut hands, size) = (self.hands(self.all())?, self.plan.dtype().size());
         self.plan.for_each_marked(output, |start, marked, items| {
             for (place, absorber) in &mut hands.absorbers {
                 let state = &mut states[*place];
@@ -304,13 +299,14 @@ impl<'a> Intake<'a> {
     /// The states of one output, whose elements `threads` share.
     pub(crate) fn states_of(&self, output: usize, threads: Threads) -> Result<Vec<AnyState>> {
         let mut states = self.identities(1)?;
-        let mut hands = self.hands(self.all())?;
         if self.job.marks.is_some() {
-            self.absorb_marked(&mut hands, output, &mut states[0])?;
+            self.absorb_marked(output, &mut states[0])?;
         } else {
             self.across(output, &mut states, &self.all(), threads)?;
         }
-        self.absorb_initial(&mut hands, &mut states[0])?;
+        if self.job.initial.is_some() {
+            self.absorb_initial(&mut self.hands(self.all())?, &mut states[0])?;
+        }
         Ok(states.remove(0))
     }
 }

@@ -2,7 +2,7 @@
 //! array has them they are handed over as they lie, else they are copied
 //! together.
 
-use crate::pack::{Pack, room};
+use crate::pack::{LINE, Pack, room};
 use core::ops::Range;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
@@ -12,8 +12,6 @@ use warpfold_core::{DType, Result};
 const COPIED: usize = 8192;
 /// Bytes of the copies of several outputs, which stay in the L2 cache.
 const COLUMNS: usize = 256 << 10;
-/// Bytes of a cache line.
-const LINE: usize = 64;
 /// A run at least this long is worth handing over as it lies.
 const LONG: usize = 512;
 /// Elements of a run that is handed over at once.

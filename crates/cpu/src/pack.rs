@@ -161,7 +161,7 @@ const AHEAD: usize = 1 << 10;
 /// Columns ahead, where they lie farther apart.
 const COLUMNS_AHEAD: usize = 8;
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 /// Rows of fewer elements are not worth a call of `memcpy`.
 const SHORT: usize = 16;
 /// Of so many rows each has a line in the first cache: shorter ones are copied column by column.

@@ -112,10 +112,7 @@ pub trait WhileWanted {
 impl WhileWanted for Reduction {
     fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
         self.until.check()?;
-        match views {
-            [Some(view), None] => self.run_complete(view),
-            _ => Reduction::run_views(self, views),
-        }
+        self.run_whole(views)
     }
 
     fn run_while(

@@ -27,10 +27,7 @@ impl Reduction {
         let question = self.alone(views);
         match cut(views, &question)? {
             Some(cut) if !question.ops.is_empty() => question.answers(views, cut, go_on),
-            _ => asked(go_on, || match views {
-                [Some(view), None] => question.run_complete(view),
-                _ => question.run_views(views),
-            }),
+            _ => asked(go_on, || question.run_whole(views)),
         }
     }
 

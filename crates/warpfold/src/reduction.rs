@@ -509,6 +509,14 @@ impl Reduction {
         fpenv::usual(|| self.answer([Some(array), None], Some(marks)))
     }
 
+    /// [`run`](Self::run) of an array in the host's memory, or [`run_pair`](Self::run_pair) of two.
+    pub(crate) fn run_whole(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
+        match views {
+            [Some(view), None] => self.run_complete(view),
+            _ => self.run_views(views),
+        }
+    }
+
     /// [`run`](Self::run) of an array in the host's memory.
     pub(crate) fn run_complete(&self, view: &View<'_>) -> Result<Answer> {
         let views = [Some(view), None];

@@ -5,14 +5,12 @@
 //! blocks whose lines are written at once.
 
 use super::places::Places;
-use crate::pack::Pack;
+use crate::pack::{LINE, Pack};
 use core::ops::Range;
 
 /// Bytes of a chunk, unless its lines are longer: they stay in the second cache, and allocators
 /// keep them from call to call.
 const CHUNK: usize = 64 << 10;
-/// Bytes of a cache line.
-const LINE: usize = 64;
 /// Lines written side by side, if such a chunk has at most so many bytes: long pieces are faster.
 const LINES: usize = 4;
 const LARGE: usize = 512 << 10;
