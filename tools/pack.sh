@@ -32,7 +32,7 @@ for line in sys.stdin:
 }
 tests -p warpfold-cuda --features cudarc | while read -r name executable; do cp "$executable" "$to/tests/cuda-$name"; done
 tests -p warpfold-ladder --test ladder | while read -r name executable; do cp "$executable" "$to/tests/ladder-$name"; done
-tests -p warpfold --features cudarc,sim --test front | while read -r name executable; do cp "$executable" "$to/tests/front-$name"; done
+tests -p warpfold --all-features --test front | while read -r name executable; do cp "$executable" "$to/tests/front-$name"; done
 tests -p warpfold-files --test formats | while read -r name executable; do cp "$executable" "$to/tests/files-$name"; done
 tests -p warpfold-cli --test cli | while read -r name executable; do cp "$executable" "$to/tests/cli-$name"; done
 for source in crates/cuda/examples/*.rs; do
