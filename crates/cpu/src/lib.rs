@@ -33,6 +33,8 @@ pub mod walks;
 mod worker;
 
 pub use accelerate::{Accelerate, Context, CpuElement};
+#[doc(hidden)]
+pub use axes::position;
 pub use plain::plain_sum;
 pub use read::read;
 pub use reduce::{Job, Outputs, SMALL, accelerated};

@@ -6,9 +6,9 @@
 
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
+use warpfold_core::Element;
 use warpfold_core::element::Key;
 use warpfold_core::prefetch;
-use warpfold_core::{DType, Element};
 
 /// What a run holds: NaNs are counted and otherwise left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,93 +33,63 @@ impl<T: Element> Kernel for KeyRange<'_, T> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> (T::Key, T::Key) {
-        // Plain loops over a few vectors' worth of lanes: integer minima and
-        // maxima are what compilers vectorise best.
-        #[inline(always)]
-        fn lanes<T: Element, const N: usize>(items: &[T]) -> (T::Key, T::Key) {
-            let mut min = [T::Key::GREATEST; N];
-            let mut max = [T::Key::LEAST; N];
-            let mut rows = items.chunks_exact(N);
-            for row in &mut rows {
-                prefetch::ahead(row);
-                for i in 0..N {
-                    let key = row[i].key();
-                    min[i] = min[i].min(key);
-                    max[i] = max[i].max(key);
-                }
-            }
-            for (i, x) in rows.remainder().iter().enumerate() {
-                min[i] = min[i].min(x.key());
-                max[i] = max[i].max(x.key());
-            }
-            let mut n = N;
-            while n > 1 {
-                n /= 2;
-                for i in 0..n {
-                    min[i] = min[i].min(min[i + n]);
-                    max[i] = max[i].max(max[i + n]);
-                }
-            }
-            (min[0], max[0])
-        }
-        match size_of::<T>() {
-            1 => lanes::<T, 128>(self.items),
-            2 => lanes::<T, 64>(self.items),
-            4 => lanes::<T, 32>(self.items),
-            // SAFETY: the caller has the instructions.
-            _ => unsafe { self.long::<S>() },
-        }
+        ends::<_, _, true>(self.items, |x: T| x.key())
     }
 }
 
-impl<T: Element> KeyRange<'_, T> {
-    /// The extremes of keys of 64 bits, which compilers compare one by one where a
-    /// minimum takes two instructions.
-    #[inline(always)]
-    unsafe fn long<S: Simd>(self) -> (T::Key, T::Key) {
-        /// Vectors of a row.
-        const VECTORS: usize = 4;
-        let step = S::LANES;
-        let flip = if T::DTYPE == DType::U64 { 1u64 << 63 } else { 0 };
-        let (mut low, mut high) = (i64::MAX, i64::MIN);
-        let mut rows = self.items.chunks_exact(VECTORS * step);
-        // SAFETY: rows are whole vectors; the buffers hold the widest vector.
-        unsafe {
-            let flips = S::dsplat(flip);
-            let ordered = |p: *const T| {
-                let x = S::wload(p.cast());
-                if T::DTYPE.is_float() { S::dkey(x) } else { S::wxor(x, flips) }
-            };
-            let (mut min, mut max) =
-                ([S::dsplat(i64::MAX as u64); 2], [S::dsplat(i64::MIN as u64); 2]);
-            for row in &mut rows {
-                prefetch::ahead(row);
-                let p = row.as_ptr();
-                let [a, b] = [ordered(p), ordered(p.add(step))];
-                let [c, d] = [ordered(p.add(2 * step)), ordered(p.add(3 * step))];
-                min = [S::dmin(min[0], a), S::dmin(min[1], b)];
-                max = [S::dmax(max[0], a), S::dmax(max[1], b)];
-                min = [S::dmin(min[0], c), S::dmin(min[1], d)];
-                max = [S::dmax(max[0], c), S::dmax(max[1], d)];
+/// The least key, and the greatest if `BOTH` are wanted.
+#[inline(always)]
+pub(crate) fn ends<T: Copy, K: Key, const BOTH: bool>(items: &[T], key: impl Fn(T) -> K) -> (K, K) {
+    // Lanes for four lines of a cache: vectors enough to keep all units busy.
+    match size_of::<T>() {
+        1 => ends_in_lanes::<T, K, 256, BOTH>(items, key),
+        2 => ends_in_lanes::<T, K, 128, BOTH>(items, key),
+        4 => ends_in_lanes::<T, K, 64, BOTH>(items, key),
+        _ => ends_in_lanes::<T, K, 32, BOTH>(items, key),
+    }
+}
+
+/// Plain loops: integer minima are what compilers vectorise best. As many elements as there are
+/// lanes are asked for ahead together: processors wait if more lines are asked for at once than they
+/// have buffers for.
+#[inline(always)]
+fn ends_in_lanes<T: Copy, K: Key, const N: usize, const BOTH: bool>(
+    items: &[T],
+    key: impl Fn(T) -> K,
+) -> (K, K) {
+    let (groups, rest) = items.as_chunks::<N>();
+    let (mut least, mut greatest) = (K::GREATEST, K::LEAST);
+    if !groups.is_empty() {
+        let (mut min, mut max) = ([K::GREATEST; N], [K::LEAST; N]);
+        let helps = prefetch::is_wanted();
+        for group in groups {
+            if helps {
+                prefetch::ahead_always(group);
             }
-            for (min, max) in [(min[0], max[0]), (min[1], max[1])] {
-                let mut words = [[0u32; 16]; 2];
-                S::wstore(min, words[0].as_mut_ptr());
-                S::wstore(max, words[1].as_mut_ptr());
-                let [mins, maxs]: [[i64; 8]; 2] = bytemuck::must_cast(words);
-                low = mins[..step].iter().fold(low, |low, &key| low.min(key));
-                high = maxs[..step].iter().fold(high, |high, &key| high.max(key));
+            for i in 0..N {
+                let key = key(group[i]);
+                min[i] = min[i].min(key);
+                if BOTH {
+                    max[i] = max[i].max(key);
+                }
             }
         }
-        // Back to the type's own keys: both maps are their own inverses.
-        let key = |ordered: i64| {
-            let sign = if T::DTYPE.is_float() { ordered >> 63 } else { 0 };
-            let bits = ordered.cast_unsigned() ^ (sign.cast_unsigned() >> 1) ^ flip;
-            T::from_bits(bits).key()
-        };
-        let rest = rows.remainder().iter().map(|x| x.key());
-        rest.fold((key(low), key(high)), |(low, high), key| (low.min(key), high.max(key)))
+        let mut half = N / 2;
+        while half > 0 {
+            for i in 0..half {
+                min[i] = min[i].min(min[i + half]);
+                max[i] = max[i].max(max[i + half]);
+            }
+            half /= 2;
+        }
+        (least, greatest) = (min[0], max[0]);
     }
+    for &x in rest {
+        let key = key(x);
+        least = least.min(key);
+        greatest = greatest.max(key);
+    }
+    (least, greatest)
 }
 
 /// Summarises a run.

@@ -4,6 +4,7 @@ use crate::gather::{Buffers, Source, for_each_column, for_each_run, rows};
 use crate::reduce::SMALL;
 use core::marker::PhantomData;
 use core::ops::Range;
+use std::sync::OnceLock;
 use warpfold_core::layout::{Axis, Split, Traversal, View};
 use warpfold_core::op::RawRun;
 use warpfold_core::{DType, Error, Result};
@@ -18,7 +19,7 @@ pub(crate) struct Plan<'a> {
     source: Source,
     /// The walk over the elements of one output, for states that ask for
     /// indices.
-    indexed: Traversal,
+    indexed: OnceLock<Traversal>,
     /// The same for the others: as long runs as there are.
     plain: Traversal,
     /// The kept axes, outermost first.
@@ -57,7 +58,7 @@ impl<'a> Plan<'a> {
                 second.map(View::origin),
                 first.has_readable_gaps() && second.is_none_or(View::has_readable_gaps),
             ),
-            indexed: Traversal::new(&reduced, true),
+            indexed: OnceLock::new(),
             plain: Traversal::new(&reduced, false),
             outputs,
             kept,
@@ -171,7 +172,10 @@ impl<'a> Plan<'a> {
 
     /// The walk, for states that ask for indices or for others.
     pub(crate) fn walk(&self, indexed: bool) -> &Traversal {
-        if indexed { &self.indexed } else { &self.plain }
+        if !indexed {
+            return &self.plain;
+        }
+        self.indexed.get_or_init(|| Traversal::new(&self.reduced, true))
     }
 
     /// The addresses of the arrays' elements of index 0.

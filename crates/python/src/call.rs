@@ -169,7 +169,6 @@ fn on_device<'py>(
     let marks = words.mask.filter(|mask| !mask.cast::<PyBool>().is_ok_and(|mask| mask.is_true()));
     let chooses = marks.is_some() || words.initial.is_some();
     let there = match (chooses, marks.map(|mask| import(mask)).transpose()?) {
-        (false, _) => None,
         (true, None) => Some(None),
         (true, Some(Imported { data: Data::Device(marks), .. })) => Some(Some(marks)),
         _ => None,

@@ -247,12 +247,11 @@ fn named(x: &Bound<'_, PyAny>, name: &str) -> PyResult<DType> {
     }
     let name = name.strip_suffix('_').unwrap_or(name);
     let known = match name {
-        // Names of torch.
-        "double" => Some(DType::F64),
-        "half" => Some(DType::F16),
-        "int" | "long" => Some(DType::I64),
-        // Types of C that NumPy tells from those of the same width.
-        "longlong" => Some(DType::I64),
+        // Names of torch, of types of C, and NumPy's usual ones, which it takes microseconds to spell out.
+        "double" | "f8" => Some(DType::F64),
+        "f4" => Some(DType::F32),
+        "half" | "f2" => Some(DType::F16),
+        "int" | "long" | "longlong" => Some(DType::I64),
         "ulonglong" => Some(DType::U64),
         "float" if x.is_instance_of::<PyString>() => Some(DType::F64),
         _ => DType::from_name(name),

@@ -20,6 +20,7 @@ const SHORT: usize = 1024;
 
 /// Elements, and outputs along one of their axes, that are answered sooner output by output.
 const FEW_ALONG: usize = 512;
+const FEW_IN_ROWS: usize = 8192;
 const FEW_OUTPUTS: usize = 8;
 
 /// An answer, which becomes a scalar of NumPy.
@@ -36,7 +37,6 @@ impl Answer {
     /// operation.
     fn bits(&self, dtype: DType) -> u64 {
         match *self {
-            // It was made of one.
             Answer::Real(x) if dtype == DType::F32 => u64::from((x as f32).to_bits()),
             Answer::Real(x) => x.to_bits(),
             Answer::Integer(i) => i as u64,
@@ -84,7 +84,7 @@ pub(crate) fn answer<'py>(
     if !few(words, dtype, array.bytes) {
         return None;
     }
-    let py = x.py();
+    let (py, bytes) = (x.py(), array.bytes);
     match words.axis.map(index) {
         None if !words.keepdims => {}
         Some(Some(0 | -1)) if array.shape.len() == 1 && !words.keepdims => {}
@@ -94,7 +94,6 @@ pub(crate) fn answer<'py>(
     if !array.in_order && matches!(op, Op::ArgMin | Op::ArgMax) {
         return None;
     }
-    let bytes = array.bytes;
     // The functions of slices keep states.
     let sums = matches!(op, Op::Sum | Op::Mean | Op::Var | Op::Std | Op::Norm2);
     if sums && bytes.len() > SHORT * dtype.size() && Scatter::of(dtype, bytes) != Scatter::Near {
@@ -123,13 +122,7 @@ fn along<'py>(
     let axis = usize::try_from(axis).ok().filter(|&axis| axis < ndim)?;
     let elements = array.bytes.len() / dtype.size();
     let len = array.shape[axis].cast_unsigned();
-    // Who has no elements has no answer, or one of nothing.
     let outputs = elements.checked_div(len)?;
-    // These have a state for each slice, which takes longer than to begin the general way.
-    let slow = matches!(op, Op::Var | Op::Std | Op::Norm2);
-    if elements == 0 || elements > FEW_ALONG || outputs > FEW_OUTPUTS || slow {
-        return None;
-    }
     // The bytes of memory are in C order of `outer`, the axis, and `inner`, and so are answers of
     // `outer` and `inner`. In Fortran's order that is so of two axes, the other way round.
     let after = match (array.in_order, ndim) {
@@ -138,6 +131,15 @@ fn along<'py>(
         _ => return None,
     };
     let inner = after.iter().product::<isize>().cast_unsigned();
+    let most = match op {
+        // These have a state for each slice, which takes longer than to begin the general way.
+        Op::Var | Op::Std | Op::Norm2 => 0,
+        _ if inner == 1 && !matches!(op, Op::Sum | Op::Mean) => FEW_IN_ROWS,
+        _ => FEW_ALONG,
+    };
+    if elements == 0 || elements > most || outputs > FEW_OUTPUTS {
+        return None;
+    }
     let (own, bytes) = (type_of(op, dtype), array.bytes);
     let mut numbers = Numbers::zeros(own, outputs);
     let to = numbers.bytes_mut();

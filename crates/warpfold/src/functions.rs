@@ -8,7 +8,7 @@ use warpfold_core::op::{
 };
 use warpfold_core::{Element, Error, Op, Result, Rules, Scalar, Value};
 use warpfold_cpu::isa::Isa;
-use warpfold_cpu::{Accelerate, Slices, Threads, accelerated};
+use warpfold_cpu::{Accelerate, SMALL, Slices, Threads, accelerated};
 
 /// The instruction set. `WARPFOLD_CPU` is honoured where it makes sense; a name
 /// that makes none is reported by [`Reduction`](crate::Reduction), which can
@@ -270,6 +270,14 @@ pub fn range<T: Number>(items: impl Items<T>) -> Option<T::Magnitude> {
 }
 
 fn place<T: Number>(items: &impl Items<T>, op: Op) -> Option<usize> {
+    let count = items.count(Token);
+    // Elements that threads do not share: the search ends at a NaN, a state counts them.
+    if count > 0 && count * size_of::<T>() < SMALL {
+        let items = items.in_order(Token);
+        let bytes = bytemuck::must_cast_slice(T::elements(&items));
+        let place = warpfold_cpu::position(T::Element::DTYPE, op, bytes, isa());
+        return place.and_then(|place| usize::try_from(place).ok());
+    }
     let state = state::<T, Extrema<T::Element>>(Kind::ArgExtrema, items);
     match value(&state, op, &Rules::new())?.first() {
         Scalar::UInt(index, _) => usize::try_from(index).ok(),

@@ -118,24 +118,18 @@ impl Traversal {
     }
 }
 
-/// Neighbours that are one in memory (and, if `indexed`, in their indices)
-/// made one.
-fn joined(dims: Vec<Dim>, indexed: bool) -> Vec<Dim> {
-    let mut joined: Vec<Dim> = Vec::with_capacity(dims.len());
-    for dim in dims {
+/// Makes neighbours that are one in memory (and, if `indexed`, in their indices) one.
+fn joined(mut dims: Vec<Dim>, indexed: bool) -> Vec<Dim> {
+    dims.dedup_by(|dim, outer| {
         let n = dim.len.cast_signed();
-        match joined.last_mut() {
-            Some(outer)
-                if (0..2).all(|i| n.checked_mul(dim.strides[i]) == Some(outer.strides[i]))
-                    && (!indexed
-                        || outer.index_step == dim.index_step.saturating_mul(dim.len as i64)) =>
-            {
-                *outer = Dim { len: outer.len * dim.len, ..dim };
-            }
-            _ => joined.push(dim),
+        let is_one = (0..2).all(|i| n.checked_mul(dim.strides[i]) == Some(outer.strides[i]))
+            && (!indexed || outer.index_step == dim.index_step.saturating_mul(dim.len as i64));
+        if is_one {
+            *outer = Dim { len: outer.len * dim.len, ..*dim };
         }
-    }
-    joined
+        is_one
+    });
+    dims
 }
 
 #[cfg(test)]

@@ -449,7 +449,8 @@ impl<U: Use> Choice<'_, U> {
 
 /// The position of the element that `op` seeks, of fewer than 2^32 bytes of them, at least one;
 /// `None` if they are not aligned.
-pub(crate) fn position(dtype: DType, op: Op, items: &[u8], isa: Isa) -> Option<u64> {
+#[must_use]
+pub fn position(dtype: DType, op: Op, items: &[u8], isa: Isa) -> Option<u64> {
     with_order!(dtype, op, false, order => {
         let items = bytemuck::try_cast_slice(items).ok()?;
         Some(extremes::position(order, items, isa))

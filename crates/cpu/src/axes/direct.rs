@@ -296,15 +296,17 @@ impl<const N: usize> Abreast<N> {
     fn rounded<T: Factor>(&self, shares: &[f64; N], to: &mut [T; N]) -> [u64; N] {
         let mut doubts = [0; N];
         for i in 0..N {
-            let (high, exponent) = (self.high[i], self.exponent[i].cast_signed());
-            let (product, sure) = T::rounded(high, self.low[i], exponent, shares[i]);
             let is = |flag: u64| flag >> 63 == 1;
             let (zero, endless) = (is(self.zero[i]), is(self.endless[i]));
             let nan = is(self.nan[i]) | (zero & endless);
+            let known = zero | endless | nan;
+            // Exponents of zeros would make it subnormal, which takes long.
+            let exponent = if known { 0 } else { self.exponent[i].cast_signed() };
+            let high = self.high[i];
+            let (product, sure) = T::rounded(high, self.low[i], exponent, shares[i]);
             let product = if zero { T::special(0.0, high) } else { product };
             let product = if endless { T::special(f64::INFINITY, high) } else { product };
             to[i] = if nan { T::special(f64::NAN, high) } else { product };
-            let known = zero | endless | nan;
             doubts[i] = u64::from(!known & !sure);
         }
         doubts

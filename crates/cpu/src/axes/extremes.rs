@@ -7,10 +7,12 @@ use super::lanes::{Lanes, ShortAsked, Words};
 use super::round::Narrow;
 use super::words::{Word, with_word};
 use crate::isa::Isa;
+use crate::order::ends;
 use crate::simd::{Kernel, Simd, dispatch};
+use warpfold_core::element::Key;
 use warpfold_core::element::{Known, bf16, f16};
 use warpfold_core::op::Numbers;
-use warpfold_core::{Op, fpenv, prefetch};
+use warpfold_core::{Op, fpenv};
 
 /// The least of integers, in the order of their words combined with `flip`: the
 /// greatest is the least in the opposite order.
@@ -55,11 +57,7 @@ impl<W: Word> Lanes for Least<W> {
 
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(W, (), ())> {
-        let mut least = W::GREATEST;
-        for items in items.chunks(SEARCHED) {
-            least = least.min(best(Whole(self.flip), items));
-        }
-        Some((least, (), ()))
+        Some((best(Whole(self.flip), items), (), ()))
     }
 
     #[inline(always)]
@@ -152,15 +150,8 @@ impl<W: Word> Lanes for Ends<W> {
 
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(W, W, ())> {
-        let mut ends = (W::GREATEST, W::LEAST);
-        for items in items.chunks(SEARCHED) {
-            prefetch::ahead(items);
-            ends = items.iter().fold(ends, |(min, max), x| {
-                let key = x.in_order();
-                (min.min(key), max.max(key))
-            });
-        }
-        Some((ends.0, ends.1, ()))
+        let (least, greatest) = ends::<_, _, true>(items, |x: W| x.in_order());
+        Some((least, greatest, ()))
     }
 
     fn ask(&mut self, question: Part) -> bool {
@@ -387,11 +378,10 @@ const COMPARED: usize = 64;
 /// Rows of fewer elements keep positions as they go.
 const LONG_ROW: usize = 48;
 
-/// The best key: a plain loop, of which compilers make better ones than of lanes.
+/// The best key.
 #[inline(always)]
 fn best<O: Order>(order: O, items: &[O::Word]) -> O::Word {
-    prefetch::ahead(items);
-    items.iter().fold(O::Word::GREATEST, |best, &x| best.min(order.key(x)))
+    ends::<_, _, false>(items, |x| order.key(x)).0
 }
 
 /// Where the first element is that `is` says it is, of elements that have it.

@@ -9,7 +9,8 @@ use super::exponentials::Logarithms;
 use super::finish::{Asked, Intervals, Pair, Request, Scratch, TOGETHER, Wanted};
 use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
-use super::measures::{FLUSHED, Frame, LEAST_SQUARES, LOST, Measure, SUM};
+use super::lift::{Lift, lift};
+use super::measures::{FLUSHED, Frame, LARGEST_SCALE, LEAST_SQUARES, LOST, Measure, SUM};
 use super::round::{Interval, Narrow};
 use super::short::{
     self, DIFFERENCE, DIFFERENCES, ELEMENT, Halves, MAGNITUDE, Means, PRODUCT, Rough, Scaled,
@@ -33,6 +34,9 @@ const MOST_LANES: usize = 8;
 
 /// Elements of rows that are added side by side.
 const SHORT: usize = 16;
+
+/// Elements that are lifted at a time.
+const LIFTED: usize = 1024;
 
 /// No bits, all bits, none: which elements count.
 static MASK: [f64; 6 * MOST_LANES] = {
@@ -193,6 +197,12 @@ struct FloatCells<O: Operands, M, const P: usize> {
     /// Whether elements are looked at, and not added: the first two parts are the least and the
     /// greatest one.
     surveys: bool,
+    /// Whether elements are left to another stage.
+    leaves: bool,
+    /// What elements of each output are lifted by, if some are: their scale is 1 until they are added.
+    lifts: Vec<u64>,
+    /// Lifted elements.
+    lifted: Vec<f64>,
     scratch: Scratch,
 }
 
@@ -205,6 +215,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
             parts,
             firsts: Vec::new(),
             surveys: false,
+            leaves: false,
+            lifts: Vec::new(),
+            lifted: Vec::new(),
             scratch: Scratch::default(),
         };
         cells.clear(outputs);
@@ -244,6 +257,15 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         if self.surveys {
             return self.survey(place, Outputs::Rows(rows[0]));
         }
+        let ends = (rows[0].count() > 0)
+            .then(|| rows[0].row(0))
+            .and_then(|row| row.first().zip(row.last()));
+        if self.leaves(ends) {
+            return;
+        }
+        if !self.lifts.is_empty() {
+            return self.add_lifted_rows(place, rows[0]);
+        }
         let some = place..place + rows[0].count();
         assert!(rows[1].count() == some.len());
         let firsts = self.firsts.get(some.clone()).unwrap_or_default();
@@ -257,9 +279,80 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         if self.surveys {
             return self.survey(place, Outputs::Columns(one));
         }
+        let row = |row: usize| one.row(row).first();
+        let ends = one.rows().checked_sub(1).and_then(|last| row(0).zip(row(last)));
+        if self.leaves(ends) {
+            return;
+        }
+        if !self.lifts.is_empty() {
+            return self.add_lifted_columns(place, one);
+        }
         assert!(one.columns() == two.columns() && one.rows() == two.rows());
         let parts = some_of(&mut self.parts, place..place + one.columns());
         self.fold.run(Columns::<O, M, P> { tables, parts, measure: PhantomData });
+    }
+
+    /// Whether elements are left to the stage that surveys them: squares of subnormal ones are 0, and
+    /// their sums take long. Two of them have to do for a table, and a table for all.
+    fn leaves(&mut self, ends: Option<(&O::Item, &O::Item)>) -> bool {
+        let squares = const {
+            M::PRODUCTS && !O::PAIRED && matches!(<O::Item as Element>::DTYPE, DType::F64)
+        };
+        if squares && !self.fold.surveyed && !self.leaves {
+            self.leaves =
+                ends.is_some_and(|(x, y)| x.wide().is_subnormal() && y.wide().is_subnormal());
+        }
+        self.leaves
+    }
+
+    /// Adds rows of f64, of which some are lifted.
+    fn add_lifted_rows(&mut self, place: usize, rows: Rows<'_, O::Item>) {
+        self.lifted.resize(LIFTED, 0.0);
+        for row in 0..rows.count() {
+            let output = place + row..place + row + 1;
+            let lifts = &self.lifts[output.clone()];
+            let is_lifted = const { M::SHIFTED } && lifts[0] != 0;
+            let origin = self.parts[Frame::origin(P)][output.start];
+            let firsts = if is_lifted {
+                &[O::Item::at_once(origin)][..]
+            } else {
+                self.firsts.get(output.clone()).unwrap_or_default()
+            };
+            for items in rows.row(row).chunks(LIFTED) {
+                let to = &mut self.lifted[..items.len()];
+                let items = Table::of(bytemuck::cast_slice(items), items.len());
+                dispatch_accumulators(self.fold.isa, Lift { items, lifts, to });
+                let rows = [Rows::Table(Table::of(bytemuck::cast_slice(to), to.len())); 2];
+                let parts = some_of(&mut self.parts, output.clone());
+                self.fold.run(RowByRow::<O, M, P> { rows, firsts, parts, measure: PhantomData });
+            }
+        }
+    }
+
+    /// Adds columns of f64, of which some are lifted.
+    fn add_lifted_columns(&mut self, place: usize, table: Table<'_, O::Item>) {
+        let columns = table.columns();
+        let outputs = place..place + columns;
+        let lifts = &self.lifts[outputs.clone()];
+        let step = (LIFTED / columns.max(1)).max(1);
+        for row in (0..table.rows()).step_by(step) {
+            let rows = step.min(table.rows() - row);
+            self.lifted.resize(rows * columns, 0.0);
+            let to = &mut self.lifted[..];
+            let origin = table.at(row, 0).cast();
+            let items = Table::of_any(origin, table.stride(), rows, columns);
+            // SAFETY: rows of the table, whose elements are f64.
+            let items = unsafe { items.of_elements() };
+            dispatch_accumulators(self.fold.isa, Lift { items, lifts, to });
+            let tables = [Table::of(bytemuck::cast_slice(to), columns); 2];
+            let parts = some_of(&mut self.parts, outputs.clone());
+            self.fold.run(Columns::<O, M, P> { tables, parts, measure: PhantomData });
+        }
+    }
+
+    /// Whether elements are multiplied by scales before they are squared.
+    fn is_scaled(&self) -> bool {
+        self.fold.surveyed && M::PRODUCTS && <O::Item as Element>::DTYPE == DType::F64
     }
 }
 
@@ -275,6 +368,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
     }
 
     fn clear(&mut self, count: usize) {
+        self.leaves = false;
         self.parts.iter_mut().for_each(|part| part[..count].fill(0.0));
         if const { M::FRAMED } {
             self.parts[Frame::scale(P)][..count].fill(1.0);
@@ -288,7 +382,11 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         to: &mut [u8],
         missing: &mut Vec<usize>,
     ) {
-        let Floats { isa, asked, nans, surveyed, dtype, .. } = self.fold;
+        let Floats { isa, asked, nans, dtype, .. } = self.fold;
+        if self.leaves {
+            missing.extend(place..place + to.len() / dtype.size());
+            return;
+        }
         // Of two elements there is one error, which is the sum of errors.
         let one_error = if P == SUM && !M::PRODUCTS { 2.0 } else { 0.0 };
         let exact = if dtype == DType::F16 && !M::PRODUCTS { EXACT_F16 } else { one_error };
@@ -296,10 +394,13 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         // Where a product underflowed its error is lost.
         let losing = M::PRODUCTS && is_long;
         let least = (losing && !O::PAIRED && asked.second()).then_some(LEAST_SQUARES);
-        let is_scaled = surveyed && losing;
+        let is_scaled = self.is_scaled();
         let lost = if losing && O::PAIRED { LOST } else { 0.0 };
         let lost = if is_scaled { FLUSHED } else { lost };
-        let FloatCells { parts, scratch, .. } = self;
+        let FloatCells { parts, scratch, lifts, .. } = self;
+        for (scale, _) in parts[P - 1].iter_mut().zip(&*lifts).filter(|(_, lift)| **lift != 0) {
+            *scale = LARGEST_SCALE;
+        }
         let scales = is_scaled.then(|| &parts[Frame::scale(P)][place..]);
         let wanted = Wanted { asked, dtype, least, scales };
         let request = Request { isa, place, lengths, scratch, missing };
@@ -342,6 +443,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         if self.surveys {
             self.parts[0][..count].fill(f64::INFINITY);
             self.parts[1][..count].fill(f64::NEG_INFINITY);
+            self.lifts.clear();
             // Those of other elements are none of these.
             self.firsts.fill(<O::Item as bytemuck::Zeroable>::zeroed());
         }
@@ -356,7 +458,16 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
             self.parts[Frame::scale(P)][i] = scale;
             firsts.push(O::Item::at_once(first));
         }
+        let lifts = firsts.iter().map(|first| lift(first.wide()));
+        if self.is_scaled() && lifts.clone().any(|lift| lift != 0) {
+            self.lifts.extend(lifts);
+        }
         self.set_origins(0, firsts.into_iter());
+        for (scale, _) in
+            self.parts[Frame::scale(P)].iter_mut().zip(&self.lifts).filter(|(_, lift)| **lift != 0)
+        {
+            *scale = 1.0;
+        }
         for part in &mut self.parts[..2] {
             part[..count].fill(0.0);
         }
@@ -432,7 +543,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
     }
 
     fn merge(&mut self, others: &dyn Cells) {
-        merge::<M, P>(&mut self.parts, &of_one_fold::<Self>(others).parts);
+        let others = of_one_fold::<Self>(others);
+        self.leaves |= others.leaves;
+        merge::<M, P>(&mut self.parts, &others.parts);
     }
 }
 

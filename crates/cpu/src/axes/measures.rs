@@ -29,7 +29,7 @@ const FINE: usize = 4;
 
 /// What f64 are multiplied by so that their sum overflows only where one of them is infinite or
 /// NaN: there are fewer than 2^64 of them.
-const SMALLER: f64 = power_of_two(-100);
+pub(super) const SMALLER: f64 = power_of_two(-100);
 
 /// Adds what tells infinite and NaN elements from sums that overflow.
 #[inline(always)]
@@ -80,6 +80,8 @@ impl Frame {
 
 /// The largest exponent of a scale, either way.
 const FARTHEST: i32 = 1000;
+/// The scale of outputs whose elements are subnormal.
+pub(super) const LARGEST_SCALE: f64 = power_of_two(FARTHEST);
 
 /// What is summed: an accumulator of `P` parts takes elements, or pairs of them.
 pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
@@ -253,6 +255,13 @@ fn rough(s: f64, magnitudes: f64, len: f64) -> Interval {
     Interval::of_sum(s, 0.0, len + 8.0, magnitudes)
 }
 
+/// NaN if a sum of magnitudes or squares is: that takes a NaN among the elements, as what overflows
+/// has one sign.
+#[inline(always)]
+fn nan_of(sum: f64) -> f64 {
+    if sum.is_nan() { sum } else { 0.0 }
+}
+
 macro_rules! measure {
     ($(
         $(#[$doc:meta])*
@@ -260,7 +269,7 @@ macro_rules! measure {
         $join:ident, $merged:ident,
         |$S:ident, $acc:pat, $pair:pat, $one:ident| $step:expr,
         |$p:ident, $len:ident| $first:expr, $second:expr
-        $(, special $special:literal)? $(, framed $shifted:literal)?;
+        $(, special $special:literal)? $(, nan $nan:literal)? $(, framed $shifted:literal)?;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -285,6 +294,10 @@ macro_rules! measure {
             $(#[inline(always)]
             fn special(parts: [f64; $parts]) -> f64 {
                 parts[$special]
+            })?
+            $(#[inline(always)]
+            fn special(parts: [f64; $parts]) -> f64 {
+                nan_of(parts[$nan])
             })?
             $(
                 const FRAMED: bool = true;
@@ -345,7 +358,7 @@ measure! {
     /// Their absolute values.
     Absolute: 3, false, join_sums, merged_sums,
         |S, [s, e, a], [x, _], one| add::<S>(s, e, a, S::abs(x), one),
-        |p, len| interval(p, len), interval(p, len);
+        |p, len| interval(p, len), interval(p, len), nan 0;
     /// The elements, with the errors of their errors.
     FinePlain: 5, false, join_fine, merged_fine,
         |S, [s, e, l, b, special], [x, _], one| {
@@ -376,7 +389,7 @@ measure! {
             *any = S::or(*any, x);
         },
         |p, len| interval([p[0], p[1], p[2]], len),
-        interval([p[3], p[4], p[5]], len).only_if((p[3] != 0.0) | (p[6] == 0.0));
+        interval([p[3], p[4], p[5]], len).only_if((p[3] != 0.0) | (p[6] == 0.0)), nan 3;
     /// The elements and their squares, which f64 holds of shorter floats, with the errors of their
     /// errors: variances in f64 of a few of them often lie in the middle.
     FineBoth: 9, true, join_fine, merged_fine,
@@ -485,6 +498,11 @@ impl Measure<2> for Squares {
     fn merged(parts: [f64; 2], others: [f64; 2]) -> [f64; 2] {
         let [sum, error] = two_sum(parts[0], others[0]);
         [sum, parts[1] + (error + others[1])]
+    }
+
+    #[inline(always)]
+    fn special(parts: [f64; 2]) -> f64 {
+        nan_of(parts[0])
     }
 
     #[inline(always)]

@@ -19,6 +19,7 @@ mod fold;
 mod integers;
 mod lanes;
 mod lengths;
+mod lift;
 mod measures;
 mod places;
 mod prepare;
@@ -34,7 +35,8 @@ mod walk;
 mod widened;
 mod words;
 
-pub(crate) use choice::{Choice, Chosen, LONG, most_alone, position};
+pub use choice::position;
+pub(crate) use choice::{Choice, Chosen, LONG, most_alone};
 pub(crate) use extremes::differences;
 pub(crate) use fold::{OfSegments, RaggedCells};
 pub(crate) use lengths::Lengths;

@@ -13,6 +13,7 @@ use crate::pack::room;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use warpfold_core::DType;
+use warpfold_core::element::Key;
 
 /// Bytes of a part: it stays in the first cache, with its copy.
 const PART: usize = 16 << 10;

@@ -271,9 +271,11 @@ impl Run<'_> {
         let mut stages = asked.iter().flat_map(|asked| asked.stages);
         assert!(stages.all(|stage| stage.fold.item() == self.item));
         let outputs = self.walk.outputs();
-        let strips = self.strips_for(asked.iter().map(|asked| &*asked.stages[0].fold));
-        let as_they_are = asked.iter().all(|asked| asked.stages[0].preparation.is_none());
-        let strips = strips.as_ref().filter(|_| as_they_are);
+        let len = self.len();
+        let mut firsts = asked.iter().map(|asked| &asked.stages[0]);
+        let quick = firsts.all(|first| first.preparation.is_none() && first.fold.is_quick(len));
+        let strips = self.strips_for(quick);
+        let strips = strips.as_ref();
         // Strips are handed out several at a time.
         let (block, strip) = match strips {
             None => (self.walk.block, self.walk.block),
@@ -283,7 +285,6 @@ impl Run<'_> {
             }
         };
         let blocks = outputs.div_ceil(block);
-        let len = self.len();
         let bytes = outputs.saturating_mul(len).saturating_mul(self.item.size());
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
         let answers: Vec<Answers<'_>> = numbers.iter_mut().map(Answers::of).collect();

@@ -9,7 +9,7 @@
 //! is rounded by. What is not certain is left to accumulators that can do more.
 
 use super::floats::Operands;
-use super::measures::two_sums;
+use super::measures::{SMALLER, two_sums};
 use super::round::{Narrow, two_sum};
 use super::words::{Word, with_word};
 use crate::exact::odd::sum_to_odd;
@@ -250,7 +250,7 @@ impl<O: Operands> Short<O> {
                 // The last group has some of the columns before it.
                 let at = column.min(last);
                 let [a, b] = self.sums::<S, TERM, ERRORS>(at, one);
-                let exact = ERRORS == NONE
+                let exact = ERRORS == NONE && !Self::WIDE
                     || if const { Self::WIDE } {
                         // An infinity less itself is NaN, and so are errors of what is NaN. What is
                         // below the least number is 0.
@@ -265,7 +265,15 @@ impl<O: Operands> Short<O> {
                     };
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());
-                let sure = if !exact {
+                let sure = if !exact && const { Self::WIDE } {
+                    S::store(a[1], low.as_mut_ptr());
+                    S::store(b[1], low[S::LANES..].as_mut_ptr());
+                    let mut odd = [0.0; GROUP];
+                    S::store(S::or(S::sub(a[0], a[0]), a[2]), odd.as_mut_ptr());
+                    S::store(S::or(S::sub(b[0], b[0]), b[2]), odd[S::LANES..].as_mut_ptr());
+                    self.special::<S, TERM>(at, [&mut high, &mut low, &mut odd], out)
+                        || self.bounded::<S, TERM>(at, one, out)
+                } else if !exact {
                     self.bounded::<S, TERM>(at, one, out)
                 } else if Self::WIDE && ERRORS == EXACT || TERM == PRODUCT || TERM == DIFFERENCES {
                     S::store(a[1], low.as_mut_ptr());
@@ -280,6 +288,47 @@ impl<O: Operands> Short<O> {
             }
             true
         }
+    }
+
+    /// The same for a group of f64 some of which are infinite or NaN: `odd` has no bits but a sign
+    /// where sums and their errors are all. Returns whether that is so of all others.
+    ///
+    /// # Safety
+    /// See [`Simd`].
+    #[inline(always)]
+    unsafe fn special<S: Simd, const TERM: u8>(
+        &self,
+        at: usize,
+        [high, low, odd]: [&mut [f64; GROUP]; 3],
+        out: &mut impl Out,
+    ) -> bool {
+        let group = 2 * S::LANES;
+        let mut sums = [0.0; GROUP];
+        // SAFETY: as in `each`.
+        unsafe {
+            // Only what is infinite or NaN has such a sum.
+            let (scale, mut all) = (S::splat(SMALLER), [S::splat(0.0); 2]);
+            for row in 0..self.len {
+                let [a, b] = self.terms::<S, TERM>(row, at);
+                all = [S::add(all[0], S::mul(a, scale)), S::add(all[1], S::mul(b, scale))];
+            }
+            S::store(all[0], sums.as_mut_ptr());
+            S::store(all[1], sums[S::LANES..].as_mut_ptr());
+        }
+        let mut any = 0;
+        for i in 0..group {
+            let usual = sums[i].is_finite();
+            high[i] = if usual { high[i] } else { 0.0 };
+            low[i] = if usual { low[i] } else { 0.0 };
+            any |= if usual { odd[i].abs().to_bits() } else { 0 };
+        }
+        let mut sure = any == 0 && out.put(at, &high[..group], [&low[..group]]);
+        for (i, &sum) in sums[..group].iter().enumerate() {
+            if sure && !sum.is_finite() {
+                sure = out.set(at + i, if sum.is_nan() { f64::NAN } else { sum });
+            }
+        }
+        sure
     }
 
     /// The same for a group whose sums are not exact.
@@ -448,6 +497,12 @@ pub(super) trait Out {
     /// Takes those of some columns, and those of their errors: none where there are no errors, or
     /// what they are at least and at most. Returns whether all answers are right.
     fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool;
+    /// Answers a column by an infinity or NaN; false if these are no answers.
+    #[inline(always)]
+    fn set(&mut self, column: usize, answer: f64) -> bool {
+        let _ = (column, answer);
+        false
+    }
 }
 
 /// Hands sums of `TERM` to `out`, and returns whether they are all right.
@@ -474,6 +529,12 @@ pub(super) struct Scaled<'a, T> {
 }
 
 impl<T: Narrow> Out for Scaled<'_, T> {
+    #[inline(always)]
+    fn set(&mut self, column: usize, answer: f64) -> bool {
+        self.to[column] = T::at_once(answer);
+        true
+    }
+
     #[inline(always)]
     fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
         let scale = self.scale;
@@ -510,6 +571,12 @@ pub(super) struct Means<'a, T> {
 }
 
 impl<T: Narrow> Out for Means<'_, T> {
+    #[inline(always)]
+    fn set(&mut self, column: usize, answer: f64) -> bool {
+        self.to[column] = T::at_once(answer);
+        true
+    }
+
     #[inline(always)]
     fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
         let len = self.len;

@@ -5,7 +5,7 @@
 //! can, and otherwise a part of it at a time. Neighbours that lie in many short runs are
 //! copied together, so that the loops over them are long.
 
-use super::fold::{Cells, Fold};
+use super::fold::Cells;
 use super::lengths::Lengths;
 use super::prepare::{Preparation, Prepare};
 use super::run::{Run, Space};
@@ -60,15 +60,12 @@ impl Strips {
 
 impl Run<'_> {
     /// The strips of the walk, if its outputs have few elements and these are worth it: if
-    /// they are answered quickly, or lie in many short runs.
-    pub(super) fn strips_for<'f>(
-        &self,
-        mut folds: impl Iterator<Item = &'f dyn Fold>,
-    ) -> Option<Strips> {
+    /// all operations are answered quickly, or the elements lie in many short runs.
+    pub(super) fn strips_for(&self, quick: bool) -> Option<Strips> {
         let walk = &self.walk;
         let elements = walk.elements();
         let run = walk.kept.last().map_or(1, |axis| axis.len);
-        let worth = folds.all(|fold| fold.is_quick(elements)) || run < SHORT_RUN;
+        let worth = quick || run < SHORT_RUN;
         // Short runs of outputs are no columns, and their copies are.
         let inner = walk.reduced.last().map_or(1, |&(len, _)| len);
         let scattered = run < FEW && inner < elements && inner * self.item.size() < SHORT_ROW;
@@ -106,7 +103,7 @@ impl Run<'_> {
         outputs: Range<usize>,
         space: &mut Space,
     ) -> StripTables<'_> {
-        let (walk, count, size) = (&self.walk, outputs.len(), self.item.size());
+        let (walk, count, sizes) = (&self.walk, outputs.len(), self.sizes());
         let Space { segments, strip: buffers, initial, .. } = space;
         walk.segments(outputs.start, outputs.end, segments);
         let (len, along) = walk.reduced.last().copied().unwrap_or((1, [0; 2]));
@@ -114,7 +111,7 @@ impl Run<'_> {
         let mut tables: [Vec<Table<'_, ()>>; 2] = Default::default();
         for (array, (tables, buffer)) in tables.iter_mut().zip(buffers).enumerate() {
             let Some(origin) = self.origins[array] else { continue };
-            let (along, beside) = (along[array], beside[array]);
+            let (along, beside, size) = (along[array], beside[array], sizes[array]);
             let at = |offsets: [isize; 2], outer: [isize; 2]| {
                 origin.wrapping_byte_offset(offsets[array] + outer[array])
             };
@@ -160,7 +157,7 @@ impl Run<'_> {
             tables.push(Table::of_any(all.as_ptr().cast(), stride, strips.elements, count));
         }
         let extra = self.add_initial_table(&mut tables, count, initial);
-        let (elements, sizes) = (strips.elements, self.sizes());
+        let elements = strips.elements;
         StripTables { tables, count, elements, extra, inner: len, sizes }
     }
 

@@ -277,9 +277,9 @@ impl Fold for Widened<dyn Fold> {
         with_element!(self.how.from, T => Layout::new::<T>())
     }
 
-    /// Single elements, whose answers are found without accumulators: themselves, magnitudes, zeros.
+    /// Where no answer is rounded twice: those of single elements are themselves, magnitudes, zeros.
     fn is_quick(&self, elements: usize) -> bool {
-        elements == 1 && self.inner.is_quick(1)
+        (elements == 1 || !self.how.shortens) && self.inner.is_quick(elements)
     }
 
     fn has_neutral(&self) -> bool {
@@ -417,31 +417,49 @@ impl Cells for WidenedCells {
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
         let WidenedCells { how, inner, copies: [one, two, wide] } = self;
-        let answer = if how.shortens { how.from } else { DType::F64 };
+        let (size, answer) = (how.to().size(), if how.shortens { how.from } else { DType::F64 });
         let outputs = to.len() / answer.size();
-        let single = |tables: &[Table<'_, ()>], buffer| {
-            let [table] = *tables else { return None };
-            let row = Table::of_any(table.at(0, 0), 0, 1, outputs);
-            // SAFETY: the first row of the table, which has as many columns.
-            Some(unsafe { how.table(row, buffer) })
-        };
-        let alone = tables.iter().copied().flatten().all(|table| table.rows() == 1);
-        let (Some(row), other) = (single(tables[0], one), single(tables[1], two)) else {
-            return false;
-        };
-        if !alone || other.is_none() && !tables[1].is_empty() {
+        let rows = |tables: &[Table<'_, ()>]| tables.iter().map(Table::rows).sum::<usize>();
+        // What is rounded to the longer type first is rounded twice.
+        if how.shortens && rows(tables[0]) != 1 {
             return false;
         }
-        let tables = [&[row], other.as_slice()];
-        if !how.shortens {
-            // SAFETY: copies, which are aligned, here and below.
-            return unsafe { inner.quick(tables, to) };
+        let step = (PART / rows(tables[0]).max(1)).max(2 * GROUP).min(outputs);
+        for from in (0..outputs).step_by(step.max(1)) {
+            // The last columns with some of those before them: groups have to be whole.
+            let from = from.min(outputs - step);
+            let copy = |tables: &[Table<'_, ()>], buffer| {
+                let (row, rows) = (step * size, rows(tables));
+                let all = room(buffer, rows * row);
+                let mut at = 0;
+                for table in tables {
+                    let first = table.at(0, 0).wrapping_byte_add(from * how.from.size());
+                    let table = Table::of_any(first, table.stride(), table.rows(), step);
+                    let end = at + table.rows() * row;
+                    // SAFETY: some columns of the table.
+                    unsafe { how.copy(table, &mut all[at..end]) };
+                    at = end;
+                }
+                Table::of_any(all.as_ptr().cast(), row.cast_signed(), rows, step)
+            };
+            let other = (!tables[1].is_empty()).then(|| copy(tables[1], two));
+            let tables = [&[copy(tables[0], one)][..], other.as_slice()];
+            let to = &mut to[from * answer.size()..(from + step) * answer.size()];
+            let sure = if how.shortens {
+                let wide = room(wide, step * size);
+                // SAFETY: copies, which are aligned.
+                let sure = unsafe { inner.quick(tables, wide) };
+                how.shorten(wide, to);
+                sure
+            } else {
+                // SAFETY: as above.
+                unsafe { inner.quick(tables, to) }
+            };
+            if !sure {
+                return false;
+            }
         }
-        let wide = room(wide, outputs * how.to().size());
-        // SAFETY: as above.
-        let sure = unsafe { inner.quick(tables, wide) };
-        how.shorten(wide, to);
-        sure
+        true
     }
 
     unsafe fn row_pairs(&mut self, place: usize, [one, two]: [Table<'_, ()>; 2]) {

@@ -8,22 +8,17 @@ use super::first;
 use crate::simd::Simd;
 use core::ops::{BitAnd, BitOr, BitXor, Not};
 use warpfold_core::DType;
+use warpfold_core::element::Key;
 
 /// The bits of an element, as an integer with a sign.
 pub(super) trait Word:
     bytemuck::Pod
-    + Ord
+    + Key
     + BitAnd<Output = Self>
     + BitOr<Output = Self>
     + BitXor<Output = Self>
     + Not<Output = Self>
-    + Send
-    + Sync
 {
-    /// The least word.
-    const LEAST: Self;
-    /// The greatest word.
-    const GREATEST: Self;
     /// The low bits of `bits`.
     fn of(bits: u64) -> Self;
     /// The integer.
@@ -105,8 +100,6 @@ macro_rules! word {
     ($($word:ident, |$words:ident, $greatest:ident, $omits:ident| $first:expr,
        |$rows:ident, $column:ident, $asked:ident, $to:ident| $few:expr;)*) => {$(
         impl Word for $word {
-            const LEAST: Self = $word::MIN;
-            const GREATEST: Self = $word::MAX;
             #[inline(always)]
             fn of(bits: u64) -> Self {
                 bits as $word

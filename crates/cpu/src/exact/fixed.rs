@@ -1,5 +1,5 @@
-//! The fixed-point window (FIX): exact sums of products by integer
-//! multiply-add, without a product ever being formed in floating point.
+//! The fixed-point window (FIX): exact sums of elements and of their squares by integer
+//! multiply-add, without a square ever being formed in floating point.
 //!
 //! A window has one limb or two, whose last bits weigh `2^k(0)` and
 //! `2^k(1)`, `k(1) = k(0) - 51`. With `M(l) = 1.5 * 2^(k(l) + 52)`, `t = M(0) + x`
@@ -24,7 +24,6 @@
 
 use super::terms::Widen;
 use crate::simd::madd52::{Kernel52, Madd52};
-use crate::slices::Slices;
 use warpfold_core::prefetch;
 
 /// Binades from one limb to the next.
@@ -308,111 +307,6 @@ impl<S: Madd52, const L: usize> MomentsLanes<S, L> {
     }
 }
 
-/// Sums the products of two slices in windows of two limbs, if there are not
-/// too many for a lane.
-pub(super) struct DotKernel<'a> {
-    pub(super) slices: Slices<'a, f64>,
-    pub(super) windows: [FixedWindow; 2],
-}
-
-impl Kernel52 for DotKernel<'_> {
-    /// The sum, in parts, if every element lies in its window.
-    type Out = Option<[Part; 4]>;
-
-    #[inline(always)]
-    unsafe fn run<S: Madd52>(self) -> Option<[Part; 4]> {
-        let row = S::LANES;
-        if self.slices.len().div_ceil(row) > ADDS {
-            return None;
-        }
-        // SAFETY: as in `MomentsKernel`; the slices are equally long.
-        unsafe {
-            let mut sums = DotLanes::<S>::new(self.windows);
-            let mut rows = self.slices.items().chunks_exact(row);
-            let mut other_rows = self.slices.others().chunks_exact(row);
-            for (items, others) in (&mut rows).zip(&mut other_rows) {
-                prefetch::ahead(items);
-                prefetch::ahead(others);
-                sums.add(S::load(items.as_ptr()), S::load(others.as_ptr()));
-            }
-            let rest = [rows.remainder(), other_rows.remainder()];
-            if !rest[0].is_empty() {
-                let mut padded = [[0f64; LANES]; 2];
-                for (padded, rest) in padded.iter_mut().zip(rest) {
-                    padded[..rest.len()].copy_from_slice(rest);
-                }
-                sums.add(S::load(padded[0].as_ptr()), S::load(padded[1].as_ptr()));
-            }
-            let vectors = self.slices.len().div_ceil(row);
-            let [x, y] = &sums.splitters;
-            (x.holds() && y.holds()).then(|| sums.finish(self.windows, vectors))
-        }
-    }
-}
-
-/// The sums of each lane.
-struct DotLanes<S: Madd52> {
-    splitters: [Splitter<S, 2>; 2],
-    sums: [[S::I; 2]; 2],
-    products: [[Products<S>; 2]; 2],
-}
-
-impl<S: Madd52> DotLanes<S> {
-    /// # Safety
-    /// See [`Simd`](crate::simd::Simd), here and below.
-    #[inline(always)]
-    unsafe fn new(windows: [FixedWindow; 2]) -> Self {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            DotLanes {
-                splitters: [Splitter::new(windows[0]), Splitter::new(windows[1])],
-                sums: [[S::izero(); 2]; 2],
-                products: [[Products::zero(); 2]; 2],
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn add(&mut self, x: S::F, y: S::F) {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            let [a, b] = self.splitters[0].split(x);
-            let [c, d] = self.splitters[1].split(y);
-            // Written out: an index that is not a constant would keep the sums in
-            // memory.
-            self.sums[0][0] = S::add_bits(self.sums[0][0], a);
-            self.sums[0][1] = S::add_bits(self.sums[0][1], b);
-            self.sums[1][0] = S::add_bits(self.sums[1][0], c);
-            self.sums[1][1] = S::add_bits(self.sums[1][1], d);
-            self.products[0][0].add(a, c);
-            self.products[0][1].add(a, d);
-            self.products[1][0].add(b, c);
-            self.products[1][1].add(b, d);
-        }
-    }
-
-    /// The sums over all lanes, each of which has added `vectors` products.
-    #[inline(always)]
-    unsafe fn finish(self, windows: [FixedWindow; 2], vectors: usize) -> [Part; 4] {
-        let count = (vectors * S::LANES) as i128;
-        let mut parts = [(0, 0); 4];
-        // SAFETY: passed on from the caller.
-        unsafe {
-            let limbs = |array: usize, limb: usize| {
-                total_limbs::<S>(self.sums[array][limb], windows[array].anchor(limb), vectors)
-            };
-            for (i, part) in parts.iter_mut().enumerate() {
-                let (a, b) = (i / 2, i % 2);
-                let sums = [limbs(0, a), limbs(1, b)];
-                let products = self.products[a][b].total();
-                let exponent = windows[0].unit(a) + windows[1].unit(b);
-                *part = (unbiased(products, sums, count), exponent);
-            }
-        }
-        parts
-    }
-}
-
 /// What the previous blocks taught about the window: speed only, never the
 /// result.
 #[derive(Clone, Copy, Debug)]
@@ -473,13 +367,6 @@ mod tests {
         unsafe { MomentsKernel::<f64, L> { items, window }.run::<Portable>() }
     }
 
-    fn dot(items: &[f64], others: &[f64], windows: [FixedWindow; 2]) -> Option<[Part; 4]> {
-        // SAFETY: as above.
-        unsafe {
-            DotKernel { slices: Slices::pair(items, others).unwrap(), windows }.run::<Portable>()
-        }
-    }
-
     /// A sum of parts in units of `2^unit`.
     fn value(parts: &[Part], unit: i32) -> i128 {
         parts.iter().map(|&(n, exponent)| if n == 0 { 0 } else { n << (exponent - unit) }).sum()
@@ -514,33 +401,11 @@ mod tests {
     }
 
     #[test]
-    fn products_of_every_pair_are_exact() {
-        let windows = [FixedWindow::below(10).unwrap(), FixedWindow::below(-70).unwrap()];
-        let unit = windows[0].unit(1) + windows[1].unit(1);
-        let (xs, ys) = (cases(windows[0]), cases(windows[1]));
-        for (x, n) in xs {
-            let (mut items, mut others, mut expected) = (vec![], vec![], 0i128);
-            for &(y, m) in &ys {
-                let Some(product) = n.checked_mul(m).filter(|p| p.unsigned_abs() < 1 << 120) else {
-                    continue;
-                };
-                items.push(x);
-                others.push(y);
-                expected += product;
-            }
-            let found = dot(&items, &others, windows).unwrap();
-            assert_eq!(value(&found, unit), expected, "{x:e}");
-        }
-    }
-
-    #[test]
     fn what_does_not_fit_is_refused() {
         let window = FixedWindow::below(0).unwrap();
         let half_a_unit = 2f64.powi(window.unit(1) - 1);
         for x in [2.1, -2.1, 1e300, f64::INFINITY, f64::NAN, -f64::NAN, half_a_unit, -half_a_unit] {
             assert!(moments::<2>(&[0.5, x], window).is_none(), "{x:e}");
-            assert!(dot(&[0.5, x], &[0.5; 2], [window; 2]).is_none(), "{x:e}");
-            assert!(dot(&[0.5; 2], &[0.5, x], [window; 2]).is_none(), "{x:e}");
         }
         let below_one_limb = 2f64.powi(window.unit(0) - 1);
         assert!(moments::<1>(&[below_one_limb], window).is_none());

@@ -1,9 +1,10 @@
 //! Exact floating-point sums at the speed of memory.
 //!
-//! Products of f64, and moments, are summed with integers of 52 bits where the machine multiplies and adds
-//! these ([`fixed`]), as long as their elements fit a window. Other machines with a fused multiply-add sum those of
-//! f64 with residues ([`residues`]), tile by tile, as long as most tiles' elements lie close together. Otherwise a block of elements is tried on the lowest rung that recent blocks passed
-//! and goes up until one certifies it:
+//! Moments are summed with integers of 52 bits where the machine multiplies and adds these ([`fixed`]), as long
+//! as their elements fit a window. Products of f64, and their moments on other machines with a fused multiply-add,
+//! are summed with residues ([`residues`]), tile by tile, as long as most tiles' elements lie close together.
+//! Otherwise a block of elements is tried on the lowest rung that recent blocks passed and goes up until one
+//! certifies it:
 //!
 //! 1. the range certificate ([`range`], f32; [`halves`], bf16) or a window of two levels
 //!    ([`window`]); f16 sums need nothing else ([`halves`]);
@@ -42,7 +43,7 @@ use crate::simd::{Kernel, Simd, dispatch};
 use crate::slices::Slices;
 use bins::Binned;
 use core::cell::Cell;
-use fixed::{DotKernel, FixedTuner, FixedWindow, MomentsKernel, Part};
+use fixed::{FixedTuner, FixedWindow, MomentsKernel, Part};
 use halves::{BriefSum, Half, NarrowSum};
 use moments::MomentsSum;
 use product_bins::BinnedProduct;
@@ -156,7 +157,7 @@ pub(crate) struct AtOnce {
     /// Of the elements of the first array, where that was asked for.
     sums: [Part; 2],
     /// Of the products.
-    products: [Part; 4],
+    products: [Part; 3],
     /// What is in neither.
     left_out: LeftOut,
 }
@@ -354,21 +355,7 @@ fn products_at_once(
     tuner: &mut FixedTuner,
     isa: Isa,
 ) -> Option<AtOnce> {
-    if !isa.has_madd52() {
-        return with_residues(slices, paired, false, tuner, isa);
-    }
-    if !paired {
-        return moments_at_once(slices.items(), tuner, isa);
-    }
-    let look = || {
-        let second = || largest_exponent(slices.others(), isa);
-        Some([largest_exponent(slices.items(), isa)?, second()?])
-    };
-    let products = tuner.attempt(look, |tops| {
-        let windows = [FixedWindow::below(tops[0])?, FixedWindow::below(tops[1])?];
-        dispatch52(isa, DotKernel { slices, windows }).flatten()
-    })?;
-    Some(AtOnce { sums: [(0, 0); 2], products, left_out: LeftOut::default() })
+    with_residues(slices, paired, false, tuner, isa)
 }
 
 /// The sums of elements and of their squares.
@@ -385,9 +372,7 @@ fn moments_at_once<T: Squared>(items: &[T], tuner: &mut FixedTuner, isa: Isa) ->
             _ => dispatch52(isa, MomentsKernel::<T, 2> { items, window }).flatten(),
         }
     })?;
-    let [a, b, c] = moments.squares;
-    let products = [a, b, c, (0, 0)];
-    Some(AtOnce { sums: moments.sums, products, left_out: LeftOut::default() })
+    Some(AtOnce { sums: moments.sums, products: moments.squares, left_out: LeftOut::default() })
 }
 
 /// The sums of products, or of one slice's squares, and of the elements where these are
@@ -418,7 +403,7 @@ fn with_residues(
         }
     })?;
     let [a, b] = tiled.products;
-    let products = [a, b, (0, 0), (0, 0)];
+    let products = [a, b, (0, 0)];
     Some(AtOnce { sums: [tiled.sum, (0, 0)], products, left_out: tiled.left_out })
 }
 

@@ -121,7 +121,7 @@ impl<S: Simd> Sums<S> {
         unsafe {
             let [anchor, zero] = [S::splat(anchor(units.sum)), S::splat(0.0)];
             let rests = [S::splat(self::anchor(units.rests)), zero];
-            Sums { anchor, sum: anchor, rest: zero, units, tiles: S::dsplat(0), rests }
+            Sums { anchor, sum: anchor, rest: zero, units, tiles: S::wsplat(0), rests }
         }
     }
 

@@ -128,13 +128,6 @@ impl Simd for Avx2 {
             _mm_storeu_si128(to, sum);
         };
         dadd_bits(acc: W, x: F) -> W = _mm256_add_epi64(acc, _mm256_castpd_si256(x));
-        dsplat(x: u64) -> W = _mm256_set1_epi64x(x.cast_signed());
-        dkey(a: W) -> W = {
-            let negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), a);
-            _mm256_xor_si256(a, _mm256_srli_epi64::<1>(negative))
-        };
-        dmin(a: W, b: W) -> W = _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(a, b));
-        dmax(a: W, b: W) -> W = _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b));
         hadd(a: W, b: W) -> W = _mm256_add_epi16(a, b);
         hsub(a: W, b: W) -> W = _mm256_sub_epi16(a, b);
         hmax(a: W, b: W) -> W = _mm256_max_epu16(a, b);

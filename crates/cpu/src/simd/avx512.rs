@@ -179,13 +179,6 @@ impl Simd for Avx512 {
             _mm_storeu_si128(to, sum);
         };
         dadd_bits(acc: W, x: F) -> W = _mm512_add_epi64(acc, _mm512_castpd_si512(x));
-        dsplat(x: u64) -> W = _mm512_set1_epi64(x.cast_signed());
-        dkey(a: W) -> W = {
-            let negative = _mm512_srai_epi64::<63>(a);
-            _mm512_xor_si512(a, _mm512_srli_epi64::<1>(negative))
-        };
-        dmin(a: W, b: W) -> W = _mm512_min_epi64(a, b);
-        dmax(a: W, b: W) -> W = _mm512_max_epi64(a, b);
         hadd(a: W, b: W) -> W = _mm512_add_epi16(a, b);
         hsub(a: W, b: W) -> W = _mm512_sub_epi16(a, b);
         hmax(a: W, b: W) -> W = _mm512_max_epu16(a, b);

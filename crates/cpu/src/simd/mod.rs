@@ -169,14 +169,6 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]);
     /// Adds the bits of f64, as integers, to pairs of words, which wrap around.
     unsafe fn dadd_bits(acc: Self::W, x: Self::F) -> Self::W;
-    /// An integer of 64 bits for each pair of words.
-    unsafe fn dsplat(x: u64) -> Self::W;
-    /// The order-preserving keys of f64, as integers of 64 bits.
-    unsafe fn dkey(a: Self::W) -> Self::W;
-    /// Signed minimum of integers of 64 bits.
-    unsafe fn dmin(a: Self::W, b: Self::W) -> Self::W;
-    /// Signed maximum of integers of 64 bits.
-    unsafe fn dmax(a: Self::W, b: Self::W) -> Self::W;
     /// Adds halves of words, which wrap around.
     unsafe fn hadd(a: Self::W, b: Self::W) -> Self::W;
     /// Subtracts halves of words.

@@ -44,17 +44,6 @@ unsafe fn halves(a: W, b: W, f: impl Fn(uint16x8_t, uint16x8_t) -> uint16x8_t) -
     }
 }
 
-/// Does something to pairs of words, as signed integers.
-#[inline(always)]
-unsafe fn doubles(a: W, b: W, f: impl Fn(int64x2_t, int64x2_t) -> int64x2_t) -> W {
-    // SAFETY: NEON is part of the target.
-    unsafe {
-        let double = |words| vreinterpretq_s64_u32(words);
-        let word = |doubles| vreinterpretq_u32_s64(doubles);
-        [word(f(double(a[0]), double(b[0]))), word(f(double(a[1]), double(b[1])))]
-    }
-}
-
 /// Four f16 as f32. The intrinsic needs a type that the oldest supported compiler does
 /// not have.
 #[inline(always)]
@@ -229,15 +218,6 @@ impl Simd for Neon {
         each!(add, acc, x)
     }
     instructions! {
-        dsplat(x: u64) -> W = [vreinterpretq_u32_u64(vdupq_n_u64(x)); 2];
-        dkey(a: W) -> W = {
-            doubles(a, a, |a, _| {
-                let negative = vreinterpretq_u64_s64(vshrq_n_s64::<63>(a));
-                veorq_s64(a, vreinterpretq_s64_u64(vshrq_n_u64::<1>(negative)))
-            })
-        };
-        dmin(a: W, b: W) -> W = doubles(a, b, |a, b| vbslq_s64(vcgtq_s64(a, b), b, a));
-        dmax(a: W, b: W) -> W = doubles(a, b, |a, b| vbslq_s64(vcgtq_s64(a, b), a, b));
         hadd(a: W, b: W) -> W = halves(a, b, |a, b| vaddq_u16(a, b));
         hsub(a: W, b: W) -> W = halves(a, b, |a, b| vsubq_u16(a, b));
         hmax(a: W, b: W) -> W = halves(a, b, |a, b| vmaxq_u16(a, b));

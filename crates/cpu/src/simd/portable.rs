@@ -261,22 +261,6 @@ impl Simd for Portable {
         doubles2(acc, bytemuck::must_cast(x), i64::wrapping_add)
     }
     #[inline(always)]
-    unsafe fn dsplat(x: u64) -> W {
-        bytemuck::must_cast([x; N])
-    }
-    #[inline(always)]
-    unsafe fn dkey(a: W) -> W {
-        doubles2(a, a, |x, _| x ^ ((x >> 63).cast_unsigned() >> 1).cast_signed())
-    }
-    #[inline(always)]
-    unsafe fn dmin(a: W, b: W) -> W {
-        doubles2(a, b, Ord::min)
-    }
-    #[inline(always)]
-    unsafe fn dmax(a: W, b: W) -> W {
-        doubles2(a, b, Ord::max)
-    }
-    #[inline(always)]
     unsafe fn hadd(a: W, b: W) -> W {
         halves2(a, b, u16::wrapping_add)
     }

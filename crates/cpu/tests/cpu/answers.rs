@@ -574,6 +574,12 @@ fn outputs_of_a_few_elements_are_those_of_their_states() {
             let op = ops[random.usize(..ops.len())];
             one(&array, &reduced, op, &[threads], &rules, &note);
         }
+        if dtype.is_float() {
+            let op = [Op::Sum, Op::Mean, Op::Norm1, Op::Var, Op::Norm2][random.usize(..5)];
+            let mut rules = rules;
+            rules.out = Some(DType::F64);
+            one(&array, &reduced, op, &[threads], &rules, &note);
+        }
         if Op::Dot.supports(dtype) {
             let arrays = [&array; 2];
             dot(arrays, &reduced, &[threads], &rules, &note);
@@ -1331,12 +1337,15 @@ fn squares_and_exponentials_of_any_magnitude_are_those_of_the_states() {
         // Subnormal, tiny, far apart, next to infinite; alike but for their last bits.
         let [least, most] = [[-1074, -1022], [-1074, -900], [-1074, 1023], [900, 1023]][round % 4];
         let alike = round % 5 == 0;
-        // Of a few elements in strips, and of rows that end within a vector.
-        let len = [2, 3, 4, 7, 17, 65, 67, 72, 79, 130][round % 10];
+        // Of a few elements in strips, of rows that end within a vector, and of many.
+        let len = [2, 3, 4, 7, 17, 65, 67, 72, 79, 130, 1100][round % 11];
         let first = random.i32(least..=most);
         let mut bytes = Vec::new();
         for i in 0..len * 30 {
-            let exponent = if alike { first } else { random.i32(least..=most) };
+            // Outputs that are subnormal beside others.
+            let least_of_all = round % 2 == 1 && i / len % 3 == 0;
+            let most = if least_of_all { -1023 } else { most };
+            let exponent = if alike { first } else { random.i32(least.min(most)..=most) };
             let digits =
                 if alike { 1.5 + f64::EPSILON * (i % 3) as f64 } else { 1.0 + random.f64() };
             let sign = if alike || random.bool() { 1.0 } else { -1.0 };
