@@ -6,7 +6,7 @@ use warpfold_core::exact::to_i128;
 use warpfold_core::op::{
     Counts, Extrema, FloatLogSumExp, FloatProd, Kind, Moments, Squares, State, Sums,
 };
-use warpfold_core::{Element, Error, Op, Result, Rules, Scalar, Value};
+use warpfold_core::{Element, Error, Op, Result, Rules, Scalar, Value, fpenv};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Accelerate, SMALL, Slices, Threads, accelerated};
 
@@ -193,7 +193,7 @@ fn spread<T: Number>(items: &impl Items<T>, op: Op, ddof: u64) -> T::Real {
 }
 
 fn extreme<T: Number>(items: &impl Items<T>, op: Op) -> Option<Value> {
-    value(&state::<T, Extrema<T::Element>>(Kind::Extrema, items), op, &Rules::new())
+    value(&state::<T, Extrema<T::Element>>(op.kind(), items), op, &Rules::new())
 }
 
 fn item<T: Number>(scalar: Scalar) -> T {
@@ -270,19 +270,14 @@ pub fn range<T: Number>(items: impl Items<T>) -> Option<T::Magnitude> {
 }
 
 fn place<T: Number>(items: &impl Items<T>, op: Op) -> Option<usize> {
-    let count = items.count(Token);
     // Elements that threads do not share: the search ends at a NaN, a state counts them.
-    if count > 0 && count * size_of::<T>() < SMALL {
+    if (1..SMALL / size_of::<T>()).contains(&items.count(Token)) {
         let items = items.in_order(Token);
         let bytes = bytemuck::must_cast_slice(T::elements(&items));
-        let place = warpfold_cpu::position(T::Element::DTYPE, op, bytes, isa());
-        return place.and_then(|place| usize::try_from(place).ok());
+        let find = || warpfold_cpu::position(T::Element::DTYPE, op, bytes, isa());
+        return usize::try_from(fpenv::usual(find)?).ok();
     }
-    let state = state::<T, Extrema<T::Element>>(Kind::ArgExtrema, items);
-    match value(&state, op, &Rules::new())?.first() {
-        Scalar::UInt(index, _) => usize::try_from(index).ok(),
-        _ => None,
-    }
+    usize::try_from(extreme(items, op)?.first().to_bits()).ok()
 }
 
 /// The index of the first smallest element; of the first NaN if there is one.
