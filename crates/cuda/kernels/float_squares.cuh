@@ -112,6 +112,8 @@ struct FloatSquaresOf {
         u32 ask;
         u64 n;
         static __device__ __forceinline__ Bits of(Bits bits) { return bits; }
+        // Where elements are so far apart that totals are cut, the variance is of the order of the largest square.
+        static __device__ __forceinline__ bool may_cancel() { return false; }
         static __device__ __forceinline__ Bits fill() { return 0; }
     };
 

@@ -78,6 +78,17 @@ struct IntegerSquaresOf {
         }
         if (asked.n <= SCALED_MOST) {
             Triple total;
+            if constexpr (sizeof(T) < 4) {
+                // n S2 and S1^2 are below 2^63.
+                u64 &low = total.word[0] = squares.word[0], divisor = 1;
+                if (asks_spread(asked.ask)) {
+                    low = asked.n * low - sum.word(0) * sum.word(0);
+                    divisor = asked.n * freedom(asked.ask, asked.n);
+                }
+                const Double real = fast_two_sum(mul(f64(u32(low >> 32)), of_bits(u64(1023 + 32) << 52)), f64(u32(low)));
+                answer = divisor == 0 ? NOT_A_NUMBER<f64> : low == 0 ? 0 : real_answer(total, real, divisor, 0, asks_root(asked.ask));
+                return;
+            }
 #pragma unroll
             for (int w = 0; w < Squares::WORDS; ++w)
                 total.word[w] = squares.word[w];

@@ -1,7 +1,8 @@
 // Outputs of a block whose totals are lost: superaccumulators find them, of which shared memory has some at a time.
 //
-// All threads of the block take in the elements of such a batch. Then each of its outputs is finished by a thread: carries, digits and
-// quotients, each of which waits for the one before, go side by side for all of them.
+// All threads of the block take in the elements of such a batch. Of few outputs each has several superaccumulators, since threads that add to
+// the same words wait for each other. Then each output is finished by a thread: carries, digits and quotients, each of which waits for the
+// one before, go side by side for all of them.
 
 #pragma once
 
@@ -25,16 +26,26 @@ struct LostBatch {
         const u32 thread = threadIdx.x;
 #pragma unroll 1
         for (u32 first = 0; first < count; first += MOST) {
-            const u32 some = min(count - first, MOST), lanes = THREADS / some;
+            const u32 some = min(count - first, MOST), lanes = THREADS / some, copies = min(MOST / some, 32);
             // Somebody may still read what was here before.
             __syncthreads();
-            for (u32 w = thread; w < some * (sizeof(Wides) / 4); w += THREADS)
+#pragma unroll 1
+            for (u32 w = thread; w < some * copies * (sizeof(Wides) / 4); w += THREADS)
                 reinterpret_cast<u32 *>(wides)[w] = 0;
             __syncthreads();
             const u32 which = near ? thread / lanes : thread % some, lane = near ? thread % lanes : thread / some;
             if (which < some && lane < lanes)
-                add(wides[which], first + which, lane, lanes);
+                add(wides[which + lane % copies * some], first + which, lane, lanes);
             __syncthreads();
+            if (copies > 1) {
+#pragma unroll 1
+                for (u32 w = thread; w < some * Acc::WIDE_WORDS; w += THREADS) {
+#pragma unroll 1
+                    for (u32 c = 1; c < copies; ++c)
+                        Acc::add_entry(wides[w % some], w / some, Acc::entry(wides[w % some + c * some], w / some));
+                }
+                __syncthreads();
+            }
             done(first, some);
         }
         __syncthreads();

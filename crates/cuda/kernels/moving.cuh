@@ -55,10 +55,28 @@ struct Moving : Total {
     __device__ __forceinline__ bool is_cut() const { return (trouble & IS_CUT) != 0; }
     // What the integers of n elements may be off by.
     __device__ __forceinline__ i64 off(u64 n) const { return is_cut() ? i64(8 * n) : 0; }
-    // Whether superaccumulators have to bring a part of a total that blocks share: they add what is not cut.
+    // Whether superaccumulators have to bring a part of a total that others are added to: they add what is not cut.
     __device__ __forceinline__ bool gives_up()
     {
         trouble |= is_cut() ? IS_LOST : 0;
+        return is_lost();
+    }
+    // Whether a block leaves a part that is cut: where terms may cancel they are brought once more while all blocks are there to do that, and
+    // where one block would bring more of them than the words of superaccumulators take.
+    static __device__ __forceinline__ bool leaves_cut(const Asked &asked) { return !asked.may_cancel() && asked.n >> 29 == 0; }
+    // Whether superaccumulators have to bring a block's part. A part that is lost is not cut, and of one with NaNs or infinities nothing else
+    // matters.
+    __device__ __forceinline__ bool gives_up(const Asked &asked)
+    {
+        if (is_special()) {
+            Moving none;
+            none.trouble = trouble & ~(IS_LOST | IS_CUT);
+            none.missing = missing;
+            *this = none;
+        } else if (!leaves_cut(asked)) {
+            gives_up();
+        }
+        trouble &= is_lost() ? ~IS_CUT : ~0u;
         return is_lost();
     }
     __device__ __forceinline__ bool is_special() const { return (trouble & (HAS_NAN | HAS_POSITIVE | HAS_NEGATIVE)) != 0; }

@@ -18,8 +18,8 @@
 //     merge, WORDS, word, of_words  as in tally.cuh; merging is commutative and associative
 //     write(out, place, asked)      leaves the answer
 //     missing                       if it wants to know: how many NaNs were omitted
-//     MAY_BE_LOST                   whether it may give up. Then write says whether it has an answer, gives_up() the same of a part that
-//                                   others are added to, is_lost() of that later, and
+//     MAY_BE_LOST                   whether it may give up. Then write says whether it has an answer, gives_up(asked) the same of a part
+//                                   that others are added to, is_lost() of that later, leaves_cut(asked) whether parts may be is_cut(), and
 //     Wides                         are what cannot fail, in shared memory: absorb, deposit, entry, add_entry, WIDE_WORDS, write_wides
 
 #pragma once
@@ -218,6 +218,7 @@ struct LostOutputs {
     u32 count;
     u32 output[STRIDED_THREADS];
     u32 missing[STRIDED_THREADS]; // of its elements
+    bool is_cut[STRIDED_THREADS]; // whether blocks have left parts of it that are cut
 };
 
 // What the block has in shared memory: what its threads have of outputs, and then, if totals may be lost, superaccumulators. Of these
@@ -335,7 +336,7 @@ __device__ __forceinline__ Acc partial_of(const Layout &layout, u32 output, u32 
 }
 
 // Collects those that are lost of the outputs that threads below `groups` have. All threads of the block call it.
-__device__ __forceinline__ void collect(LostOutputs &lost, bool mine, u32 output, u32 missing)
+__device__ __forceinline__ void collect(LostOutputs &lost, bool mine, u32 output, u32 missing, bool is_cut)
 {
     __syncthreads();
     if (threadIdx.x == 0)
@@ -345,6 +346,7 @@ __device__ __forceinline__ void collect(LostOutputs &lost, bool mine, u32 output
         const u32 place = atomicAdd(&lost.count, 1u);
         lost.output[place] = output;
         lost.missing[place] = missing;
+        lost.is_cut[place] = is_cut;
     }
     __syncthreads();
 }
@@ -359,24 +361,24 @@ __device__ __forceinline__ Asked without(Asked asked, u32 missing)
 
 // Adds the block's elements of an output, once more, to superaccumulators; `count` threads call it, of which this is one.
 template <class Acc>
-__device__ __forceinline__ void absorb_elements(typename Acc::Wides &wides, const Layout &layout, const Share &share, u32 output,
+__device__ __noinline__ void absorb_elements(typename Acc::Wides &wides, const Layout &layout, u32 first, u32 last, u32 output,
     const typename Acc::Asked &asked, u32 thread, u32 count)
 {
     using Bits = typename Acc::Bits;
     const char *data = place_of_output<Acc>(layout, output);
 #pragma unroll 1
-    for (u32 e = share.first + thread; e < share.last; e += count) {
+    for (u32 e = first + thread; e < last; e += count) {
         const Place place = layout.elements.at(e);
         const char *at = data + u64(place.elements) * sizeof(Bits);
-        int first = 0, run = int(layout.unit);
+        int begin = 0, run = int(layout.unit);
         if (layout.unit * sizeof(Bits) == 16) {
             // The vector begins before its place if its run is not aligned.
             const int before = int(u32(u64(at)) % 16) / int(sizeof(Bits));
             at -= before * int(sizeof(Bits));
-            first = int(place.inner * layout.unit) - before;
+            begin = int(place.inner * layout.unit) - before;
             run = int(layout.run);
         }
-        const int from = max(-first, 0), to = min(run - first, int(layout.unit));
+        const int from = max(-begin, 0), to = min(run - begin, int(layout.unit));
 #pragma unroll 1
         for (int i = from; i < to; ++i) {
             const Bits bits = reinterpret_cast<const Bits *>(at)[i];
@@ -404,11 +406,12 @@ __device__ __noinline__ void find_again(const Layout &layout, const typename Acc
     const LostOutputs &lost = room.lost;
     const Share share(layout);
     const auto add = [&](Wides &wides, u32 i, u32 lane, u32 lanes) {
-        absorb_elements<Acc>(wides, layout, share, lost.output[i], asked, lane, lanes);
+        absorb_elements<Acc>(wides, layout, share.first, share.last, lost.output[i], asked, lane, lanes);
     };
     room.batch.find(lost.count, layout.log_near != 0, add, [&](u32 first, u32 some) {
         if (gridDim.y == 1)
             return write_batch<Acc>(layout, lost, first, some, asked);
+#pragma unroll 1
         for (u32 w = threadIdx.x; w < some * Acc::WIDE_WORDS; w += STRIDED_THREADS) {
             const u32 i = w / Acc::WIDE_WORDS, word = w % Acc::WIDE_WORDS;
             if (const u64 entry = Acc::entry(room.batch.wides[i], word))
@@ -417,7 +420,8 @@ __device__ __noinline__ void find_again(const Layout &layout, const typename Acc
     });
 }
 
-// The same for the last of the blocks that share outputs: it adds what the others have found to what they have left.
+// The same for the last of the blocks that share outputs: it adds what the others have found to what they have left, or all elements of
+// an output of which there are parts that are cut.
 template <class Acc>
 __device__ __noinline__ void fold_again(const Layout &layout, const typename Acc::Asked &asked)
 {
@@ -426,15 +430,21 @@ __device__ __noinline__ void fold_again(const Layout &layout, const typename Acc
     const LostOutputs &lost = room.lost;
     const auto add = [&](Wides &wides, u32 i, u32 lane, u32 lanes) {
         const u32 output = lost.output[i];
-        for (u32 p = lane; p < gridDim.y; p += lanes) {
+        const bool is_cut = lost.is_cut[i];
+        if (is_cut)
+            absorb_elements<Acc>(wides, layout, 0, layout.elements.len, output, asked, lane, lanes);
+#pragma unroll 1
+        for (u32 p = lane; !is_cut && p < gridDim.y; p += lanes) {
             const Acc left = partial_of<Acc>(layout, output, p);
             if (!left.is_lost())
                 left.deposit(wides);
         }
+#pragma unroll 1
         for (u32 w = lane; w < Acc::WIDE_WORDS; w += lanes) {
             u64 &shared = layout.wides[u64(output) * Acc::WIDE_WORDS + w];
             if (const u64 entry = __ldcg(&shared)) {
-                Acc::add_entry(wides, w, entry);
+                if (!is_cut)
+                    Acc::add_entry(wides, w, entry);
                 shared = 0;
             }
         }
@@ -463,7 +473,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
     const auto find_if = [&](bool lost, bool folds) {
         if constexpr (Acc::MAY_BE_LOST) {
             if (__syncthreads_or(lost)) {
-                collect(shared_room<StridedRoom<Acc>>().lost, lost, output, acc.missing);
+                collect(shared_room<StridedRoom<Acc>>().lost, lost, output, acc.missing, acc.is_cut() && Acc::leaves_cut(asked));
                 if (folds)
                     fold_again<Acc>(layout, asked);
                 else
@@ -473,7 +483,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
     };
     if (gridDim.y > 1) {
         if constexpr (Acc::MAY_BE_LOST)
-            find_if(has_one && acc.gives_up(), false);
+            find_if(has_one && acc.gives_up(asked), false);
         __shared__ bool is_last;
         if (has_one) {
 #pragma unroll

@@ -76,6 +76,26 @@ __device__ __noinline__ u64 exact_real(Triple total, u64 divisor, int exponent, 
     return (root ? t.sqrt() : t).round<f64>();
 }
 
+// The same by a few operations wherever these are sure; `real` is the total to 100 bits.
+__device__ __forceinline__ u64 real_answer(const Triple &total, const Double &real, u64 divisor, int exponent, bool root)
+{
+    const f64 by = f64(divisor), quotient = __ddiv_rn(real.hi, by);
+    Double found = {quotient, __ddiv_rn(::add(fused(-quotient, by, real.hi), real.lo), by)};
+    if (root) {
+        const f64 s = __dsqrt_rn(found.hi);
+        found = {s, __ddiv_rn(::add(fused(-s, s, found.hi), found.lo), ::add(s, s))};
+    }
+    found = fast_two_sum(found.hi, found.lo);
+    // Off by less than 2^-95 of itself: seldom enough to matter. Where it is zero, nothing, or at the format's ends, the other way is
+    // as good.
+    const f64 off = mul(found.hi, of_bits(u64(1023 - 90) << 52));
+    const int moved = int(bits_of(found.hi) >> 52) + (root ? exponent : 2 * exponent);
+    const bool sure = ::add(found.hi, ::add(found.lo, off)) == found.hi && ::add(found.hi, sub(found.lo, off)) == found.hi;
+    if (sure && found.hi > 0.0 && moved > 1 && moved < 2046)
+        return bits_of(found.hi) + (i64(root ? exponent : 2 * exponent) << 52);
+    return exact_real(total, divisor, 2 * exponent, root);
+}
+
 // The answer of n elements, at most 2^15 of them, from totals of squares and of elements, {high, low}, in units of 2^(2 exponent) and
 // 2^exponent; n S2 and S1^2 are below 2^180.
 __device__ __forceinline__ u64 scaled_answer(Triple total, i64 high, u64 low, int exponent, u32 ask, u64 n)
@@ -95,21 +115,5 @@ __device__ __forceinline__ u64 scaled_answer(Triple total, i64 high, u64 low, in
         if (divisor == 0)
             return NOT_A_NUMBER<f64>;
     }
-    const bool root = asks_root(ask);
-    const Double real = total.real();
-    const f64 by = f64(divisor), quotient = __ddiv_rn(real.hi, by);
-    Double found = {quotient, __ddiv_rn(::add(fused(-quotient, by, real.hi), real.lo), by)};
-    if (root) {
-        const f64 s = __dsqrt_rn(found.hi);
-        found = {s, __ddiv_rn(::add(fused(-s, s, found.hi), found.lo), ::add(s, s))};
-    }
-    found = fast_two_sum(found.hi, found.lo);
-    // Off by less than 2^-95 of itself: seldom enough to matter. Where it is zero, nothing, or at the format's ends, the other way is
-    // as good.
-    const f64 off = mul(found.hi, of_bits(u64(1023 - 90) << 52));
-    const int moved = int(bits_of(found.hi) >> 52) + (root ? exponent : 2 * exponent);
-    const bool sure = ::add(found.hi, ::add(found.lo, off)) == found.hi && ::add(found.hi, sub(found.lo, off)) == found.hi;
-    if (sure && found.hi > 0.0 && moved > 1 && moved < 2046)
-        return bits_of(found.hi) + (i64(root ? exponent : 2 * exponent) << 52);
-    return exact_real(total, divisor, 2 * exponent, root);
+    return real_answer(total, total.real(), divisor, exponent, asks_root(ask));
 }

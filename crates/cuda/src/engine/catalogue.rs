@@ -603,8 +603,8 @@ pub(super) const CHOOSE: Entry = Entry {
 };
 
 /// copies of any axes to rows: of two ends.
-pub(super) const DIFFERENCE: Entry = Entry {
-    stem: "difference",
+pub(super) const PAIR: Entry = Entry {
+    stem: "pair",
     elements: ALL,
     threads: [128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128],
     blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
@@ -677,5 +677,5 @@ pub(super) const ENTRIES: [&Entry; 65] = [
     &FINISH_MOMENTS,
     &GATHER,
     &CHOOSE,
-    &DIFFERENCE,
+    &PAIR,
 ];

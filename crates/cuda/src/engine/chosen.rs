@@ -1,10 +1,11 @@
 //! Numbers of some of an array's elements, of these and one more, and in another type: the
 //! elements are copied first, with something that changes nothing in the place of the others.
 
-use super::answer::check_alignment;
+use super::answer::{Ask, check_alignment};
 use super::catalogue::{CHOOSE_AXES, CHOOSE_EACH, CHOOSE_THREADS};
 use super::kernels::Program;
 use super::number::Number;
+use super::numbers::Second;
 use super::question::Question;
 use super::scratch::Scratch;
 use super::view::DeviceView;
@@ -125,19 +126,20 @@ fn bits_of<T: Element>(x: f64) -> u64 {
     }
 }
 
-/// The bits of an initial value as an answer, if it may come after all elements, as one more of
-/// two: nothing was rounded before.
-fn later(op: Op, dtype: DType, bits: u64) -> Option<u64> {
+/// What makes answers of those of all elements and an initial value, and its bits as an answer, if
+/// it may come after all elements: nothing was rounded before.
+fn later(op: Op, dtype: DType, bits: u64) -> Option<(Ask, u64)> {
+    let unused = 64 - 8 * dtype.size() as u32;
+    // Whatever is not 0 is true.
+    let bits = if dtype == DType::Bool { u64::from(bits != 0) } else { bits };
     match op {
-        Op::Min | Op::Max => Some(bits),
-        Op::NormInf if dtype.is_float() => Some(bits),
-        // Whatever is not 0 is true.
-        Op::Sum if dtype == DType::Bool => Some(u64::from(bits != 0)),
+        Op::Min => Some((Ask::Least, bits)),
+        Op::Max => Some((Ask::Greatest, bits)),
+        Op::NormInf if dtype.is_float() => Some((Ask::Greatest, bits & u64::MAX >> unused >> 1)),
         Op::Sum if dtype.is_signed_int() => {
-            let unused = 64 - 8 * dtype.size() as u32;
-            Some((bits.cast_signed() << unused >> unused).cast_unsigned())
+            Some((Ask::Total, (bits.cast_signed() << unused >> unused).cast_unsigned()))
         }
-        Op::Sum if !dtype.is_float() => Some(bits),
+        Op::Sum if !dtype.is_float() => Some((Ask::Total, bits)),
         _ => None,
     }
 }
@@ -290,14 +292,12 @@ impl Engine {
                 None => self.copied(number, view, chosen, reduced, to, &mut scratch, stream),
             }
         };
-        let Scratch { chosen, ends, .. } = &mut *scratch;
-        for memory in [chosen, ends] {
-            memory.keep_below(&*self.device, stream, self.machine().workspace())?;
-        }
+        let chosen = &mut scratch.chosen;
+        chosen.keep_below(&*self.device, stream, self.machine().workspace())?;
         made
     }
 
-    /// Numbers of the elements, and then of these and the initial value.
+    /// Numbers of the elements, and then of these and the initial value. Waits where totals may not fit.
     ///
     /// # Safety
     /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
@@ -307,35 +307,33 @@ impl Engine {
         number: Number,
         view: &DeviceView,
         chosen: &Chosen,
-        initial: u64,
+        (ask, initial): (Ask, u64),
         reduced: &[bool],
         to: Address,
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let own = number.op.answer_type(view.dtype);
+        let dtype = view.dtype;
+        let own = number.op.answer_type(dtype);
         if chosen.out.is_some_and(|out| out != own) {
             return Ok(false);
         }
+        let overflow = scratch.overflow();
         let outputs = outputs_of(view, reduced);
-        let room = (outputs * own.size()).next_multiple_of(16) as u64;
-        let (at, _) = scratch.ends.reserve(&*self.device, stream, 3 * room, 3 * room)?;
-        let alone = DeviceView::contiguous(at, own, &[outputs]);
-        let both = DeviceView::contiguous(at + room, own, &[outputs, 2]);
-        // SAFETY: passed on from the caller; the room was made here.
+        // SAFETY: passed on from the caller.
         unsafe {
             let made = match chosen.marks {
-                Some(_) => self.copied(number, view, chosen, reduced, at, scratch, stream)?,
-                None => self.answered(number, view, reduced, at, scratch, stream)?,
+                Some(_) => self.copied(number, view, chosen, reduced, to, scratch, stream)?,
+                None => self.answered(number, view, reduced, to, scratch, stream)?,
             };
-            let step = Step { len: outputs, from: own.size().cast_signed(), marks: 0, to: 2 };
-            let Some(steps) = joined(vec![step]).filter(|_| made) else { return Ok(false) };
-            for (fill, choice, first) in [(0, 0, 0), (initial, FILLS, own.size() as u64)] {
-                let ends = [alone.address, both.address + first, scratch.overflow()];
-                self.choose(own, &Chosen::default(), ends, (fill, choice), &steps, stream)?;
+            let second = Second::Initial(initial);
+            if !made || !self.pair((own, ask), to, second, to, outputs, overflow, stream)? {
+                return Ok(false);
             }
-            self.answered(number, &both, &[false, true], to, scratch, stream)
         }
+        let elements = view.shape.iter().product::<usize>() / outputs;
+        let fits = ask != Ask::Total || dtype.size() < 8 && (elements as u64) < 1 << 31;
+        Ok(fits || !scratch.saw_overflow(&*self.device, stream)?)
     }
 
     /// Numbers of all elements of a view.

@@ -4,10 +4,10 @@ use super::catalogue::{
     ABREAST_COUNTS, ABREAST_EXTREMES, ABREAST_POSITIONS, ABREAST_PRODS, ABREAST_SQUARES,
     ABREAST_SUMS, ABREAST_VARIANCES, ABS_SUM, ARG_EXTREMA, BITS, CHOOSE, COLUMN_BITS,
     COLUMN_COUNTS, COLUMN_EXTREMES, COLUMN_MAGNITUDES, COLUMN_POSITIONS, COLUMN_SQUARES,
-    COLUMN_SUMS, COLUMN_VARIANCES, COUNTS, DIFFERENCE, DOT, EXTREMA, FACTOR_VECTORS, FINISH,
-    FINISH_MOMENTS, FINISH_SQUARES, GATHER, GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP,
-    MOMENTS, PROD, ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES,
-    ROW_SUMS, SEGMENT_TILES_COUNTS, SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS,
+    COLUMN_SUMS, COLUMN_VARIANCES, COUNTS, DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS,
+    FINISH_SQUARES, GATHER, GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP, MOMENTS, PAIR,
+    PROD, ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS,
+    SEGMENT_TILES_COUNTS, SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS,
     SEGMENTS_COUNTS, SEGMENTS_EXTREMES, SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS,
     SEGMENTS_SQUARES, SEGMENTS_SUMS, SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS,
     STRIDED_EXTREMES, STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES,
@@ -26,8 +26,8 @@ pub(super) enum Program {
     Gather(usize),
     /// Copies elements that are chosen.
     Choose(DType),
-    /// Says how far two ends are apart.
-    Difference(DType),
+    /// Makes one number of two.
+    Pair(DType),
     /// Makes numbers of payloads of sums, extremes, positions, counts and bits.
     Finish(DType),
     /// Makes numbers of payloads of sums of squares.
@@ -192,7 +192,7 @@ impl Program {
             Program::Gather(4) => (&GATHER, DType::U32),
             Program::Gather(_) => (&GATHER, DType::U64),
             Program::Choose(dtype) => (&CHOOSE, dtype),
-            Program::Difference(dtype) => (&DIFFERENCE, dtype),
+            Program::Pair(dtype) => (&PAIR, dtype),
             Program::Finish(dtype) => (&FINISH, dtype),
             Program::FinishSquares(dtype) => (&FINISH_SQUARES, dtype),
             Program::FinishMoments(dtype) => (&FINISH_MOMENTS, dtype),
@@ -337,7 +337,7 @@ mod tests {
             }
             names.insert(Program::Gather(dtype.size()).name());
             names.insert(Program::Choose(dtype).name());
-            names.insert(Program::Difference(dtype).name());
+            names.insert(Program::Pair(dtype).name());
             for kind in [Kind::Sum, Kind::SquareSum, Kind::Moments] {
                 names.insert(Program::finish(kind, dtype).name());
             }

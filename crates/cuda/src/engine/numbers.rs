@@ -4,7 +4,7 @@
 //! Numbers are made in the order of the walk over the outputs. Where that is
 //! not C order, they are put in order in the end.
 
-use super::answer::{Answer, Payloads, check_alignment};
+use super::answer::{Answer, Ask, Payloads, check_alignment};
 use super::catalogue::FINISH_THREADS;
 use super::kernels::Program;
 use super::number::Number;
@@ -17,7 +17,15 @@ use super::view::DeviceView;
 use super::{Engine, lock};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
+use warpfold_core::DType;
 use warpfold_core::op::Numbers;
+
+/// The second of two numbers: one of each output, or the bits of one that is the same for all.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Second {
+    Of(Address),
+    Initial(u64),
+}
 
 impl Engine {
     /// The answers of a number over the axes that `reduced` marks, in C order, as
@@ -242,7 +250,6 @@ impl Engine {
     ) -> Result<bool> {
         let Answer { dtype, .. } = ends[0].answer;
         let (count, room) = (ends[0].table.outputs.len, ends[0].bytes().next_multiple_of(16));
-        let Ok(number) = i32::try_from(count) else { return Ok(false) };
         let (at, _) = scratch.ends.reserve(&*self.device, stream, 2 * room, 2 * room)?;
         for (end, to) in ends.iter().zip([at, at + room]) {
             // SAFETY: passed on from the caller; the room was made here.
@@ -250,12 +257,41 @@ impl Engine {
                 return Ok(false);
             }
         }
-        let kernel = self.program(Program::Difference(dtype))?;
-        let blocks = (count as u32).div_ceil(FINISH_THREADS as u32);
-        let launch = Launch::linear(blocks, FINISH_THREADS as u32);
-        let addresses = [at, at + room, to].map(Argument::from);
-        let arguments = [&addresses[..], &[Argument::from(number.unsigned_abs())]].concat();
-        // SAFETY: the kernel has these parameters; the ends were left before on the stream.
+        let overflow = scratch.overflow();
+        let second = Second::Of(at + room);
+        // SAFETY: passed on from the caller; the ends were left before on the stream.
+        unsafe { self.pair((dtype, Ask::Range), at, second, to, count, overflow, stream) }
+    }
+
+    /// Launches what makes one number of two of each output, and says whether there is such a
+    /// thing; a total that does not fit sets the word for it.
+    ///
+    /// # Safety
+    /// As for [`make_numbers`](Self::make_numbers), for all addresses; `to` may be the first one's.
+    #[expect(clippy::too_many_arguments, reason = "a launch")]
+    pub(super) unsafe fn pair(
+        &self,
+        (dtype, ask): (DType, Ask),
+        first: Address,
+        second: Second,
+        to: Address,
+        count: usize,
+        overflow: Address,
+        stream: Stream,
+    ) -> Result<bool> {
+        let Some(number) = i32::try_from(count).ok().map(i32::unsigned_abs) else {
+            return Ok(false);
+        };
+        let kernel = self.program(Program::Pair(dtype))?;
+        let launch = Launch::linear(number.div_ceil(FINISH_THREADS as u32), FINISH_THREADS as u32);
+        let (second, initial) = match second {
+            Second::Of(address) => (address, 0),
+            Second::Initial(bits) => (0, bits),
+        };
+        let addresses = [first, second, initial, to].map(Argument::from);
+        let others = [number, ask as u32].map(Argument::from);
+        let arguments = [&addresses[..], &others, &[Argument::from(overflow)]].concat();
+        // SAFETY: the kernel has these parameters; it reads and writes `count` numbers.
         unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
         Ok(true)
     }

@@ -127,7 +127,7 @@ fn check(limits: &Limits, seeds: Range<u64>, walks: &mut BTreeSet<&'static str>)
         let others = launches.iter().filter(|l| l.kernel != kernel);
         for Recorded { kernel, .. } in others {
             let finishes = batches && kernel.starts_with("finish_");
-            let differs = op == Op::Range && kernel.starts_with("difference_");
+            let differs = op == Op::Range && kernel.starts_with("pair_");
             let known = finishes || differs || kernel.starts_with("gather_");
             assert!(known, "{}: {kernel}", note());
         }

@@ -84,7 +84,7 @@ pub(super) struct Scratch {
     pub(super) walked: Workspace,
     /// Copies of elements that are chosen.
     pub(super) chosen: Workspace,
-    /// The ends of ranges, and what an initial value is still to be added to.
+    /// The ends of ranges.
     pub(super) ends: Workspace,
 }
 
