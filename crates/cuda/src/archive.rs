@@ -25,9 +25,8 @@ pub struct Archive(&'static [u8]);
 /// One packed module.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    name: &'static str,
-    /// The compute capability, major and minor.
-    capability: (u32, u32),
+    /// Its name with the compute capability.
+    full: &'static [u8],
     /// Its group.
     packed: &'static [u8],
     /// Bytes of the group's texts before its own.
@@ -46,22 +45,31 @@ impl Archive {
     /// `None` if there is no such module, or the device is too old.
     #[must_use]
     pub fn module(&self, name: &str, capability: (u32, u32)) -> Option<String> {
-        self.entries()
-            .filter(|e| e.name == name && e.capability <= capability)
-            .max_by_key(|e| e.capability)
-            .and_then(|e| e.unpack())
+        let new_enough = self.named(name).filter(|its| its.0 <= capability);
+        new_enough.max_by_key(|its| its.0)?.1.unpack()
     }
 
     /// The oldest compute capability, major and minor, for which there is a module of
     /// this name.
     #[must_use]
     pub fn oldest(&self, name: &str) -> Option<(u32, u32)> {
-        self.entries().filter(|e| e.name == name).map(|e| e.capability).min()
+        self.named(name).map(|(capability, _)| capability).min()
+    }
+
+    /// The modules of a name, each with its compute capability, major and minor. Each load looks at all
+    /// names, of which only the bytes are compared.
+    fn named(&self, name: &str) -> impl Iterator<Item = ((u32, u32), Entry)> + use<> {
+        let before = format!("{name}.").into_bytes();
+        self.entries().filter_map(move |entry| {
+            let capability = core::str::from_utf8(entry.full.strip_prefix(&*before)?).ok()?;
+            let capability: u32 = capability.parse().ok()?;
+            Some(((capability / 10, capability % 10), entry))
+        })
     }
 
     /// The names of the modules, once for each compute capability.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.entries().map(|e| e.name)
+        self.entries().filter_map(|e| Some(core::str::from_utf8(e.full).ok()?.rsplit_once('.')?.0))
     }
 
     /// The number of modules, their bytes, and their packed bytes.
@@ -78,9 +86,7 @@ impl Archive {
         let groups = take(&mut index).map_or(0, u32::from_le_bytes);
         let groups = if version == Some(VERSION) { groups } else { 0 };
         let mut body = index;
-        for _ in 0..groups {
-            let _ = group_in(&mut body);
-        }
+        (0..groups).for_each(|_| _ = group_in(&mut body));
         (0..groups)
             .map_while(move |_| {
                 let (packed, modules) = group_in(&mut index)?;
@@ -91,11 +97,8 @@ impl Archive {
             .flat_map(|(packed, mut modules)| {
                 let mut before = 0usize;
                 core::iter::from_fn(move || {
-                    let (name, len) = module_in(&mut modules)?;
-                    let (name, capability) = name.rsplit_once('.')?;
-                    let capability: u32 = capability.parse().ok()?;
-                    let capability = (capability / 10, capability % 10);
-                    let entry = Entry { name, capability, packed, before, len };
+                    let (full, len) = module_in(&mut modules)?;
+                    let entry = Entry { full, packed, before, len };
                     before = before.checked_add(len)?;
                     Some(entry)
                 })
@@ -137,12 +140,12 @@ fn group_in(index: &mut &'static [u8]) -> Option<(usize, &'static [u8])> {
 }
 
 /// The next module of a group's: its name and length.
-fn module_in(modules: &mut &'static [u8]) -> Option<(&'static str, usize)> {
+fn module_in(modules: &mut &'static [u8]) -> Option<(&'static [u8], usize)> {
     let name = usize::from(u16::from_le_bytes(take(modules)?));
     let len = length(modules)?;
     let (name, rest) = modules.split_at_checked(name)?;
     *modules = rest;
-    Some((core::str::from_utf8(name).ok()?, len))
+    Some((name, len))
 }
 
 #[cfg(test)]
