@@ -2,16 +2,114 @@
 # Checks that crates compile without their features and with each one alone, and that what is left out is not in the graph.
 #
 #     tools/features.sh             checks
-#     tools/features.sh left-out    runs the tests of what is said without a feature, which no other build has
+#     tools/features.sh left-out    checks what is said without a feature, by a program that has none
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# Asking for what was left out is an error that names the feature. A program of its own asks: tests of our packages would have what
+# tests need compiled, too, the interpreter and Arrow among it.
+left_out() {
+    local root=$PWD scratch
+    export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}/left-out"
+    mkdir -p "$CARGO_TARGET_DIR"
+    scratch=$(mktemp -d -p "$CARGO_TARGET_DIR")
+    trap "rm -rf '$scratch'" EXIT
+    mkdir "$scratch/src" "$scratch/tests"
+    cat > "$scratch/Cargo.toml" <<TOML
+[package]
+name = "left-out"
+version = "0.0.0"
+edition = "2024"
+
+[features]
+npy = ["warpfold-files/npy"]
+zstd = ["warpfold-files/zstd"]
+
+[dependencies]
+warpfold = { path = "$root/crates/warpfold" }
+warpfold-files = { path = "$root/crates/files", default-features = false }
+
+[[test]]
+name = "devices"
+path = "$root/crates/warpfold/tests/front/devices.rs"
+
+# What the features of the library are is nothing that this package knows.
+[lints.rust]
+dead_code = "allow"
+unexpected_cfgs = "allow"
+
+[profile.dev]
+debug = false
+incremental = false
+
+[workspace]
+TOML
+    cp Cargo.lock "$scratch/"
+    : > "$scratch/src/lib.rs"
+    cat > "$scratch/tests/formats.rs" <<'RUST'
+use std::path::Path;
+use warpfold_files::{Format, OpenOptions, inspect, open};
+
+/// What opening and inspecting bytes says that names the feature, as a file and as a stream.
+fn told(feature: &str, bytes: &[u8], options: &OpenOptions) -> usize {
+    let [file, fifo] = ["file", "fifo"].map(|name| Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
+    std::fs::write(&file, bytes).unwrap();
+    let _ = std::fs::remove_file(&fifo);
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let streamed = |ask: &dyn Fn(&Path) -> Option<warpfold_files::Error>| {
+        std::thread::scope(|scope| {
+            // Who does not read all of it breaks the pipe.
+            scope.spawn(|| std::fs::write(&fifo, bytes));
+            ask(&fifo)
+        })
+    };
+    let opened = |path: &Path| open(path, options).err();
+    let inspected = |path: &Path| inspect(path, options).err();
+    let all = [opened(&file), inspected(&file), streamed(&opened), streamed(&inspected)];
+    let names = |error: &warpfold_files::Error| {
+        let hint = error.hint().is_some_and(|hint| hint.contains(&format!("`{feature}`")));
+        error.to_string().contains(": this build does not read ") && hint
+    };
+    all.iter().flatten().filter(|error| names(error)).count()
+}
+
+#[test]
+fn what_is_left_out_names_its_feature() {
+    let is_in = |feature: &str| match feature {
+        "raw" => true,
+        "npy" => cfg!(feature = "npy"),
+        "zstd" => cfg!(feature = "zstd"),
+        _ => false,
+    };
+    let check = |feature, bytes: &[u8], format| {
+        let options = OpenOptions { format, ..OpenOptions::default() };
+        let expected = if is_in(feature) { 0 } else { 4 };
+        assert_eq!(told(feature, bytes, &options), expected, "{feature} {format:?}");
+    };
+    for format in Format::ALL {
+        let feature = match format {
+            Format::Npz => "npy",
+            Format::Csv | Format::Tsv => "text",
+            Format::ArrowStream => "arrow",
+            other => other.name(),
+        };
+        check(feature, b"a header of another kind", Some(format));
+    }
+    check("gzip", b"\x1f\x8b\x08", None);
+    check("zstd", b"\x28\xb5\x2f\xfd", None);
+    check("bzip2", b"BZh91AY&SY", None);
+    check("xz", b"\xfd7zXZ\0", None);
+    check("lz4", b"\x04\x22\x4d\x18", None);
+    // What is recognised is told apart from what nobody knows.
+    check("npy", b"\x93NUMPY\x01\0", None);
+    check("text", b"1 2 3\n", None);
+}
+RUST
+    (cd "$scratch" && cargo test --quiet --tests && cargo test --quiet --features npy,zstd --test formats)
+}
+
 if [ "${1:-}" = left-out ]; then
-    # Asking for what was left out is an error that names the feature. Without optimisation: nothing of it is slow.
-    export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/left-out"
-    cargo test --quiet --package warpfold --features arrow,half,ndarray,serde --test front devices::
-    cargo test --quiet --package warpfold-files --no-default-features --features "" --lib left_out
-    cargo test --quiet --package warpfold-files --no-default-features --features npy,zstd --lib left_out
+    left_out
     exit
 fi
 
