@@ -207,6 +207,11 @@ struct FloatCells<O: Operands, M, const P: usize> {
 }
 
 impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
+    /// Whether squares of f64 are summed, and whether those of scaled ones are.
+    const LEAVES: bool =
+        M::PRODUCTS && !O::PAIRED && matches!(<O::Item as Element>::DTYPE, DType::F64);
+    const LIFTS: bool = Self::LEAVES && M::FRAMED;
+
     fn new(fold: &Floats<O, M, P>, outputs: usize) -> Self {
         let parts = core::array::from_fn(|_| vec![0.0; outputs]);
         let mut cells = FloatCells {
@@ -257,13 +262,13 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         if self.surveys {
             return self.survey(place, Outputs::Rows(rows[0]));
         }
-        let ends = (rows[0].count() > 0)
-            .then(|| rows[0].row(0))
-            .and_then(|row| row.first().zip(row.last()));
-        if self.leaves(ends) {
-            return;
+        if const { Self::LEAVES } {
+            let row = (rows[0].count() > 0).then(|| rows[0].row(0));
+            if self.leaves(row.and_then(|row| row.first().zip(row.last()))) {
+                return;
+            }
         }
-        if !self.lifts.is_empty() {
+        if const { Self::LIFTS } && !self.lifts.is_empty() {
             return self.add_lifted_rows(place, rows[0]);
         }
         let some = place..place + rows[0].count();
@@ -279,12 +284,14 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         if self.surveys {
             return self.survey(place, Outputs::Columns(one));
         }
-        let row = |row: usize| one.row(row).first();
-        let ends = one.rows().checked_sub(1).and_then(|last| row(0).zip(row(last)));
-        if self.leaves(ends) {
-            return;
+        if const { Self::LEAVES } {
+            let row = |row: usize| one.row(row).first();
+            let last = one.rows().checked_sub(1);
+            if self.leaves(last.and_then(|last| row(0).zip(row(last)))) {
+                return;
+            }
         }
-        if !self.lifts.is_empty() {
+        if const { Self::LIFTS } && !self.lifts.is_empty() {
             return self.add_lifted_columns(place, one);
         }
         assert!(one.columns() == two.columns() && one.rows() == two.rows());
@@ -295,12 +302,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
     /// Whether elements are left to the stage that surveys them: squares of subnormal ones are 0, and
     /// their sums take long. Two of them have to do for a table, and a table for all.
     fn leaves(&mut self, ends: Option<(&O::Item, &O::Item)>) -> bool {
-        let squares = const {
-            M::PRODUCTS && !O::PAIRED && matches!(<O::Item as Element>::DTYPE, DType::F64)
-        };
-        if squares && !self.fold.surveyed && !self.leaves {
-            self.leaves =
-                ends.is_some_and(|(x, y)| x.wide().is_subnormal() && y.wide().is_subnormal());
+        if !self.fold.surveyed && !self.leaves {
+            let is_tiny =
+                |(x, y): (&O::Item, &O::Item)| x.wide().is_subnormal() && y.wide().is_subnormal();
+            self.leaves = ends.is_some_and(is_tiny);
         }
         self.leaves
     }
@@ -398,8 +403,8 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         let lost = if losing && O::PAIRED { LOST } else { 0.0 };
         let lost = if is_scaled { FLUSHED } else { lost };
         let FloatCells { parts, scratch, lifts, .. } = self;
-        for (scale, _) in parts[P - 1].iter_mut().zip(&*lifts).filter(|(_, lift)| **lift != 0) {
-            *scale = LARGEST_SCALE;
+        if const { Self::LIFTS } {
+            set_scales(&mut parts[Frame::scale(P)], lifts, LARGEST_SCALE);
         }
         let scales = is_scaled.then(|| &parts[Frame::scale(P)][place..]);
         let wanted = Wanted { asked, dtype, least, scales };
@@ -458,15 +463,15 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
             self.parts[Frame::scale(P)][i] = scale;
             firsts.push(O::Item::at_once(first));
         }
-        let lifts = firsts.iter().map(|first| lift(first.wide()));
-        if self.is_scaled() && lifts.clone().any(|lift| lift != 0) {
-            self.lifts.extend(lifts);
+        if const { Self::LIFTS } {
+            let lifts = firsts.iter().map(|first| lift(first.wide()));
+            if lifts.clone().any(|lift| lift != 0) {
+                self.lifts.extend(lifts);
+            }
         }
         self.set_origins(0, firsts.into_iter());
-        for (scale, _) in
-            self.parts[Frame::scale(P)].iter_mut().zip(&self.lifts).filter(|(_, lift)| **lift != 0)
-        {
-            *scale = 1.0;
+        if const { Self::LIFTS } {
+            set_scales(&mut self.parts[Frame::scale(P)], &self.lifts, 1.0);
         }
         for part in &mut self.parts[..2] {
             part[..count].fill(0.0);
@@ -671,6 +676,13 @@ fn few_halves<O: Operands>(isa: Isa, rows: &Short<O>, to: &mut [O::Item]) -> boo
 fn few_dots<O: Operands>(isa: Isa, asked: Asked, rows: &Short<O>, to: &mut [O::Item]) -> bool {
     let out = Rough::<_, false> { len: rows.len as f64, to };
     asked == Asked::Sum && dispatch_accumulators(isa, ShortSums::<_, _, PRODUCT> { rows, out })
+}
+
+/// The scale of outputs that are lifted.
+fn set_scales(scales: &mut [f64], lifts: &[u64], scale: f64) {
+    for (to, _) in scales.iter_mut().zip(lifts).filter(|(_, lift)| **lift != 0) {
+        *to = scale;
+    }
 }
 
 /// The parts of some outputs.
