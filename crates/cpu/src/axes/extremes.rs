@@ -9,8 +9,7 @@ use super::words::{Word, with_word};
 use crate::isa::Isa;
 use crate::order::ends;
 use crate::simd::{Kernel, Simd, dispatch};
-use warpfold_core::element::Key;
-use warpfold_core::element::{Known, bf16, f16};
+use warpfold_core::element::{Key, Known, bf16, f16};
 use warpfold_core::op::Numbers;
 use warpfold_core::{Op, fpenv};
 

@@ -354,11 +354,6 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
             self.fold.run(Columns::<O, M, P> { tables, parts, measure: PhantomData });
         }
     }
-
-    /// Whether elements are multiplied by scales before they are squared.
-    fn is_scaled(&self) -> bool {
-        self.fold.surveyed && M::PRODUCTS && <O::Item as Element>::DTYPE == DType::F64
-    }
 }
 
 impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, M, P> {
@@ -399,7 +394,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         // Where a product underflowed its error is lost.
         let losing = M::PRODUCTS && is_long;
         let least = (losing && !O::PAIRED && asked.second()).then_some(LEAST_SQUARES);
-        let is_scaled = self.is_scaled();
+        let is_scaled = self.fold.surveyed && Self::LEAVES;
         let lost = if losing && O::PAIRED { LOST } else { 0.0 };
         let lost = if is_scaled { FLUSHED } else { lost };
         let FloatCells { parts, scratch, lifts, .. } = self;
