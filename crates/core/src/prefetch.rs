@@ -1,11 +1,13 @@
 //! Asking for memory before it is needed.
 //!
-//! Hardware prefetchers stop at page boundaries and start late. Measured on a
-//! Xeon with AVX-512, sums of 256 MiB of f64 on huge pages, exact and plain, in
-//! GB/s: 9.2 and 12.7 without prefetch, 13.5 and 15.6 with the far distance at
-//! 5 KiB or anywhere up to 128 KiB, 17.8 and 19.0 at 3 KiB, where pure reading
-//! reaches 18.8. Beyond a page the distance no longer helps the hardware's own
-//! prefetcher over the boundary.
+//! Hardware prefetchers stop at page boundaries and start late. Measured on two Xeons with
+//! AVX-512 (of the second and the fourth generation), minima, sums, variances, norms and positions
+//! of f64, f32, f16, i32 and i8, 32 KiB to 128 MiB: to ask for a line once, 2 KiB ahead, in the L1
+//! cache, is as fast as to ask twice, for the L2 cache 3 KiB ahead too, where memory is read (sums of
+//! 128 MiB of f64 11.3 and 11.4 GB/s, of f16 11.4 and 10.9), and up to 1.4 times as fast within
+//! the L2 cache, where each request takes the place of a load (minima of 1 MiB of i32 35.0 and 27.7,
+//! norms of 512 KiB of f32 25.9 and 18.3). 1 KiB ahead is 0.9 times as fast in memory, the L2
+//! cache alone as slow within it.
 //!
 //! On an AMD EPYC of the fourth generation the hardware does better alone: plain
 //! sums of 256 MiB of f64 ran at 29 to 31 GB/s without and at 26 to 27 with these
@@ -13,10 +15,8 @@
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// Bytes ahead of the reader at which lines are asked for in the L2 cache.
-const FAR: usize = 3 << 10;
-/// Bytes ahead at which they are asked for in the L1 cache.
-const NEAR: usize = 1 << 10;
+/// Bytes ahead of the reader at which lines are asked for.
+const AHEAD: usize = 2 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -30,19 +30,6 @@ pub fn near(place: *const u8) {
         // SAFETY: SSE is part of x86-64, and a prefetch of any address is
         // sound: it does not access memory as far as the program can see.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
-}
-
-/// The same for the L2 cache.
-#[inline(always)]
-pub fn far(place: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: as in `near`.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(place.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;
@@ -90,11 +77,8 @@ pub fn ahead<T>(row: &[T]) {
 /// The same on every machine.
 #[inline(always)]
 pub fn ahead_always<T>(row: &[T]) {
-    let start: *const u8 = row.as_ptr().cast();
-    let mut line = 0;
-    while line < size_of_val(row) {
-        far(start.wrapping_add(FAR + line));
-        near(start.wrapping_add(NEAR + line));
-        line += LINE;
+    let start = row.as_ptr().cast::<u8>().wrapping_add(AHEAD);
+    for line in (0..size_of_val(row)).step_by(LINE) {
+        near(start.wrapping_add(line));
     }
 }

@@ -5,7 +5,7 @@ use crate::reduce::SMALL;
 use core::marker::PhantomData;
 use core::ops::Range;
 use std::sync::OnceLock;
-use warpfold_core::layout::{Axis, Split, Traversal, View};
+use warpfold_core::layout::{Axis, PerAxis, Split, Traversal, View};
 use warpfold_core::op::RawRun;
 use warpfold_core::{DType, Error, Result};
 
@@ -23,9 +23,9 @@ pub(crate) struct Plan<'a> {
     /// The same for the others: as long runs as there are.
     plain: Traversal,
     /// The kept axes, outermost first.
-    kept: Vec<Axis>,
+    kept: PerAxis<Axis>,
     /// The reduced ones.
-    reduced: Vec<Axis>,
+    reduced: PerAxis<Axis>,
     /// How many outputs there are.
     outputs: usize,
     views: PhantomData<&'a [u8]>,

@@ -10,7 +10,7 @@ use crate::scatter::{Look, Scatter};
 use crate::slices::Slices;
 use crate::walks::{self, Walk};
 use warpfold_core::layout::View;
-use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Value};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Several, Value};
 use warpfold_core::{NanPolicy, Result, Scalar, fpenv};
 use warpfold_threads::{Pieces, Threads};
 
@@ -144,7 +144,7 @@ impl Job<'_> {
             return Ok(ops.iter().map(|_| Outputs::Values(Vec::new())).collect());
         };
         let mut found = self.side_by_side(&plan, ops, rules)?;
-        let others: Vec<usize> = (0..ops.len()).filter(|&i| found[i].is_none()).collect();
+        let others: Several<usize> = (0..ops.len()).filter(|&i| found[i].is_none()).collect();
         if !others.is_empty() {
             walks::note(Walk::States);
             // Of these the states alone.
@@ -173,13 +173,13 @@ impl Job<'_> {
         plan: &Plan<'_>,
         ops: &[(Op, usize)],
         rules: &Rules,
-    ) -> Result<Vec<Option<Outputs>>> {
-        let mut found: Vec<Option<Outputs>> = ops.iter().map(|_| None).collect();
+    ) -> Result<Several<Option<Outputs>>> {
+        let mut found: Several<Option<Outputs>> = ops.iter().map(|_| None).collect();
         let dtype = plan.dtype();
         let scatter = scatter(plan, rules)?;
         // Operations with one number each, and the place of what they are asked for.
-        let mut halves: Vec<Op> = Vec::new();
-        let mut places: Vec<usize> = Vec::new();
+        let mut halves: Several<Op> = Several::new();
+        let mut places: Several<usize> = Several::new();
         for (place, &(op, _)) in ops.iter().enumerate() {
             let (one, two) = halves_of(op);
             // Differences of integers have a type that neither half has.

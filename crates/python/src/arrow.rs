@@ -195,12 +195,12 @@ impl Chunks {
         start: u64,
     ) -> PyResult<Partial> {
         let reduced = question.named_axes().resolve(1).or_raise(py)?;
-        if reduced != [true] && self.0.len() > 1 {
+        if reduced[..] != [true] && self.0.len() > 1 {
             return Err(PyTypeError::new_err(
                 "a column in several pieces has no answer for each element\nhint: join the pieces first: combine_chunks or rechunk",
             ));
         }
-        if reduced == [true]
+        if reduced[..] == [true]
             && let Some(times::Counted { counts, unit, wide }) = times::of_decimals(&self.0)
         {
             let made = py.detach(|| {

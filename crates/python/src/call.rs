@@ -14,7 +14,7 @@ use crate::{buffer, complex, cuda, files, quick, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString};
+use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 use warpfold::{Answer, DType, Device, Error, NanPolicy, Op, Reduction, Scalar, View, bf16, f16};
 
 /// The answers to some operations on an object, in their order.
@@ -323,6 +323,12 @@ pub(crate) fn element(x: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
 
 /// The integer that a number of Python or NumPy is equal to.
 fn whole(x: &Bound<'_, PyAny>) -> Option<i128> {
+    // Those of Python first: what an object is not takes an exception to find out.
+    if x.is_exact_instance_of::<PyInt>()
+        && let Ok(whole) = x.extract::<i64>()
+    {
+        return Some(i128::from(whole));
+    }
     if let Ok(truth) = x.extract::<bool>() {
         return Some(i128::from(truth));
     }

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::ffi::{c_int, c_void};
 use warpfold::DType;
+use warpfold::internal::{PerAxis, Traversal};
 
 #[repr(C)]
 struct Fields {
@@ -121,17 +122,37 @@ pub(crate) struct Contiguous<'a> {
     pub(crate) in_order: bool,
 }
 
-/// Such an array of NumPy; `None` for any other object.
+/// So few elements are copied sooner, where they do not lie so, than the general way begins.
+const COPIED: usize = 1024;
+
+/// Such an array of NumPy, or a copy of a few elements; `None` for any other object, and for types
+/// that are not wanted.
 ///
 /// Who writes to it meanwhile, in another thread, gets some answer: that is so with every
 /// library of arrays.
 #[inline]
-pub(crate) fn contiguous<'a>(x: &'a Bound<'_, PyAny>) -> Option<Contiguous<'a>> {
-    let Seen { dtype, data, shape, is_contiguous, is_turned, .. } = seen(x)?;
-    if !(is_contiguous || is_turned) || !data.addr().is_multiple_of(dtype.size()) {
+pub(crate) fn contiguous<'a>(
+    x: &'a Bound<'_, PyAny>,
+    copy: &'a mut Vec<u64>,
+    is_wanted: impl Fn(DType) -> bool,
+) -> Option<Contiguous<'a>> {
+    let Seen { dtype, data, shape, strides, is_contiguous, is_turned } = seen(x)?;
+    if !is_wanted(dtype) {
         return None;
     }
     let len = shape.iter().product::<isize>().cast_unsigned();
+    if !(is_contiguous || is_turned) || !data.addr().is_multiple_of(dtype.size()) {
+        if len > COPIED {
+            return None;
+        }
+        let axes = shape.iter().zip(strides).map(|(&n, &stride)| (n.cast_unsigned(), [stride; 2]));
+        let walk = Traversal::in_index_order(&axes.collect::<PerAxis<_>>());
+        copy.resize((len * dtype.size()).div_ceil(8), 0);
+        let bytes = &mut bytemuck::cast_slice_mut(copy)[..len * dtype.size()];
+        // SAFETY: as in `import`.
+        unsafe { walk.copy(0, data.cast_const(), dtype.size(), 0, bytes) };
+        return Some(Contiguous { dtype, shape, bytes, in_order: true });
+    }
     let bytes = match len {
         0 => &[][..],
         // SAFETY: as in `import`; the elements are neighbours, and their number was counted by
@@ -139,6 +160,18 @@ pub(crate) fn contiguous<'a>(x: &'a Bound<'_, PyAny>) -> Option<Contiguous<'a>> 
         len => unsafe { std::slice::from_raw_parts(data.cast_const(), len * dtype.size()) },
     };
     Some(Contiguous { dtype, shape, bytes, in_order: is_contiguous })
+}
+
+/// Writes the elements of a new array, to which nobody else has a reference, and returns whether it is
+/// one of NumPy itself that has so many bytes.
+pub(crate) fn fill(x: &Bound<'_, PyAny>, bytes: &[u8]) -> bool {
+    let Some(seen) = seen(x).filter(|seen| seen.is_contiguous) else { return false };
+    if seen.shape.iter().product::<isize>().cast_unsigned() * seen.dtype.size() != bytes.len() {
+        return false;
+    }
+    // SAFETY: the array's elements are neighbours, of so many bytes in all, and the caller's alone.
+    unsafe { seen.data.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    true
 }
 
 /// The types by their numbers, if the fields say of arrays what NumPy's other ways say.

@@ -1,6 +1,7 @@
 //! NumPy, where the program has loaded it: it is never imported on our own account.
 
 use crate::memory::Memory;
+use crate::ndarray;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -17,8 +18,10 @@ pub(crate) struct Numpy {
     ndarray: Py<PyType>,
     generic: Py<PyType>,
     dtype: Py<PyType>,
-    /// The types of scalars: that of `DType::code() - 1`; bfloat16 comes from elsewhere.
-    scalars: Vec<Option<Py<PyAny>>>,
+    /// What makes an array of which nothing is known but shape and type.
+    empty: Py<PyAny>,
+    /// The types of scalars, and those of arrays: of `DType::code() - 1`; bfloat16 comes from elsewhere.
+    scalars: Vec<Option<(Py<PyAny>, Py<PyAny>)>>,
 }
 
 /// A module, if the program has imported it.
@@ -37,21 +40,32 @@ fn known(py: Python<'_>) -> Option<&Numpy> {
     let module = module(py, "numpy")?.cast_into::<PyModule>().ok()?;
     // A module that is being imported lacks some of this: it is asked again later.
     let class = |name| module.getattr(name).ok()?.cast_into::<PyType>().ok().map(Bound::unbind);
+    let dtype = class("dtype")?;
     let numpy = Numpy {
         ndarray: class("ndarray")?,
         generic: class("generic")?,
-        dtype: class("dtype")?,
+        empty: module.getattr("empty").ok()?.unbind(),
         scalars: (1..=DType::ALL.len() as u8)
             .map(|code| {
                 let name = long_name(DType::from_code(code)?);
                 let name = if name == "bool" { "bool_" } else { name };
-                module.getattr(name).ok().map(Bound::unbind)
+                let scalar = module.getattr(name).ok()?;
+                let array = dtype.bind(py).call1((&scalar,)).ok()?;
+                Some((scalar.unbind(), array.unbind()))
             })
             .collect(),
+        dtype,
         module: module.unbind(),
     };
     NUMPY.get_or_init(py, || numpy);
     NUMPY.get(py)
+}
+
+impl Numpy {
+    /// The types of scalars and of arrays.
+    fn types(&self, dtype: DType) -> Option<&(Py<PyAny>, Py<PyAny>)> {
+        self.scalars.get(usize::from(dtype.code() - 1))?.as_ref()
+    }
 }
 
 /// NumPy, if the program has imported it.
@@ -97,9 +111,7 @@ pub(crate) fn long_name(dtype: DType) -> &'static str {
 /// # Errors
 /// NumPy is not loaded; bfloat16 without the package `ml_dtypes`.
 pub(crate) fn scalar_type(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
-    let own =
-        known(py).and_then(|numpy| numpy.scalars.get(usize::from(dtype.code() - 1))?.as_ref());
-    if let Some(class) = own {
+    if let Some((class, _)) = known(py).and_then(|numpy| numpy.types(dtype)) {
         return Ok(class.bind(py).clone());
     }
     if dtype == DType::BF16 {
@@ -127,7 +139,10 @@ pub(crate) fn count(py: Python<'_>, n: usize) -> PyResult<Bound<'_, PyAny>> {
     Ok(small[n].bind(py).clone())
 }
 
-/// Numbers as an array of NumPy of this shape, without a copy.
+/// Bytes that are copied sooner than an object is made that keeps them.
+const COPIED: usize = 4096;
+
+/// Numbers as an array of NumPy of this shape: many of them without a copy.
 ///
 /// # Errors
 /// Those of NumPy.
@@ -137,6 +152,16 @@ pub(crate) fn array<'py>(
     numbers: Numbers,
 ) -> PyResult<Bound<'py, PyAny>> {
     let numpy = known(py).ok_or_else(|| PyTypeError::new_err("NumPy is not loaded"))?;
-    let (dtype, shape) = (scalar_type(py, numbers.dtype())?, PyTuple::new(py, shape)?);
+    let (dtype, shape) = (numbers.dtype(), PyTuple::new(py, shape)?);
+    let dtype = match numpy.types(dtype) {
+        Some((_, array)) => array.bind(py).clone(),
+        None => scalar_type(py, dtype)?,
+    };
+    if numbers.bytes().len() <= COPIED {
+        let array = numpy.empty.bind(py).call1((&shape, &dtype))?;
+        if ndarray::fill(&array, numbers.bytes()) {
+            return Ok(array);
+        }
+    }
     numpy.ndarray.bind(py).call1((shape, dtype, Memory::of(py, numbers)?))
 }

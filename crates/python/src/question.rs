@@ -57,12 +57,14 @@ naturals! {
 }
 
 fn natural(x: &Bound<'_, PyAny>, word: &str, least: u64) -> PyResult<u64> {
-    let index = x.call_method0(intern!(x.py(), "__index__")).map_err(|_| {
-        let given = x.repr().map_or_else(|_| String::new(), |text| text.to_string());
-        PyTypeError::new_err(format!("{word} must be an integer, not {given}"))
-    })?;
-    let number = index.extract::<u64>().ok().filter(|&number| number >= least);
-    number.ok_or_else(|| not_natural(x, word, least))
+    match x.extract::<u64>() {
+        Ok(number) if number >= least => Ok(number),
+        Err(error) if error.is_instance_of::<PyTypeError>(x.py()) => {
+            let given = x.repr().map_or_else(|_| String::new(), |text| text.to_string());
+            Err(PyTypeError::new_err(format!("{word} must be an integer, not {given}")))
+        }
+        _ => Err(not_natural(x, word, least)),
+    }
 }
 
 fn not_natural(x: &Bound<'_, PyAny>, word: &str, least: u64) -> PyErr {
@@ -174,14 +176,15 @@ fn axes(axis: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
                 axis.repr()?
             )));
         }
-        let index = axis.call_method0(intern!(axis.py(), "__index__")).map_err(|_| {
-            PyTypeError::new_err("axis must be an integer, a tuple of integers or None")
-        })?;
-        index.extract().map_err(|_| axis_beyond(axis.py(), &index))
+        axis.extract().map_err(|error: PyErr| {
+            if error.is_instance_of::<PyTypeError>(axis.py()) {
+                return PyTypeError::new_err(
+                    "axis must be an integer, a tuple of integers or None",
+                );
+            }
+            axis_beyond(axis.py(), axis)
+        })
     };
-    if let Some(axis) = index(axis) {
-        return Ok(vec![axis]);
-    }
     if let Ok(axes) = axis.cast::<PyTuple>() {
         return axes.iter().map(|axis| one(&axis)).collect();
     }

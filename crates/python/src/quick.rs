@@ -1,5 +1,4 @@
-//! The short way of common calls: numbers that lie one after the other in an array of NumPy, few of
-//! them, and little said but the operation and an axis. The answers are those of the general way,
+//! The short way of common calls: an array of NumPy, few numbers, and little said but the operation and an axis. The answers are those of the general way,
 //! sooner: what is exact has the same bits in any order of the elements, and positions are looked
 //! for in C order.
 
@@ -19,9 +18,18 @@ const FEW: usize = 1 << 16;
 const SHORT: usize = 1024;
 
 /// Elements, and outputs along one of their axes, that are answered sooner output by output.
-const FEW_ALONG: usize = 512;
+const FEW_ALONG: usize = 1024;
 const FEW_IN_ROWS: usize = 8192;
-const FEW_OUTPUTS: usize = 8;
+
+/// Outputs along an axis that are answered sooner one by one than together: by what one takes.
+fn few_outputs(op: Op, dtype: DType) -> usize {
+    match op {
+        Op::ArgMin | Op::ArgMax | Op::Any | Op::All | Op::CountNonzero => 128,
+        Op::Min | Op::Max => 32,
+        Op::Sum if !dtype.is_float() => 32,
+        _ => 8,
+    }
+}
 
 /// An answer, which becomes a scalar of NumPy.
 enum Answer {
@@ -79,7 +87,8 @@ pub(crate) fn answer<'py>(
     x: &Bound<'py, PyAny>,
     words: &Words<'_, 'py>,
 ) -> Option<PyResult<Bound<'py, PyAny>>> {
-    let array = ndarray::contiguous(x)?;
+    let mut copy = Vec::new();
+    let array = ndarray::contiguous(x, &mut copy, |dtype| words.say_little(dtype))?;
     let dtype = array.dtype;
     if !few(words, dtype, array.bytes) {
         return None;
@@ -106,7 +115,7 @@ pub(crate) fn answer<'py>(
 /// Whether little is said of few elements; of threads only where functions of slices use one.
 fn few(words: &Words<'_, '_>, dtype: DType, bytes: &[u8]) -> bool {
     let is_alone = words.threads.is_none() || bytes.len() < warpfold::SMALL;
-    is_alone && bytes.len() <= FEW * dtype.size() && words.say_little(dtype)
+    is_alone && bytes.len() <= FEW * dtype.size()
 }
 
 /// The answers along an axis of a few elements.
@@ -137,7 +146,7 @@ fn along<'py>(
         _ if inner == 1 && !matches!(op, Op::Sum | Op::Mean) => FEW_IN_ROWS,
         _ => FEW_ALONG,
     };
-    if elements == 0 || elements > most || outputs > FEW_OUTPUTS {
+    if elements == 0 || elements > most || outputs > few_outputs(op, dtype) {
         return None;
     }
     let (own, bytes) = (type_of(op, dtype), array.bytes);
@@ -190,7 +199,11 @@ pub(crate) fn dot<'py>(
     y: &Bound<'py, PyAny>,
     words: &Words<'_, 'py>,
 ) -> Option<PyResult<Bound<'py, PyAny>>> {
-    let (left, right) = (ndarray::contiguous(x)?, ndarray::contiguous(y)?);
+    let says_little = |dtype| words.say_little(dtype);
+    let mut copies = [Vec::new(), Vec::new()];
+    let [of_left, of_right] = &mut copies;
+    let left = ndarray::contiguous(x, of_left, says_little)?;
+    let right = ndarray::contiguous(y, of_right, says_little)?;
     let dtype = left.dtype;
     let alike = dtype == right.dtype && left.shape.len() == 1 && left.shape == right.shape;
     let all = matches!(words.axis.map(index), None | Some(Some(0 | -1))) && !words.keepdims;

@@ -206,7 +206,7 @@ impl Asked<'_, '_> {
         let view = input.view().ok()?;
         let first = usize::try_from(span.first).ok()?;
         let end = first.checked_add(usize::try_from(span.elements).ok()?)?;
-        if end > view.len() || self.question.named_axes().resolve(1).ok()? != [true] {
+        if end > view.len() || self.question.named_axes().resolve(1).ok()?[..] != [true] {
             return None;
         }
         let left = part(&view, 0, first, end);

@@ -89,7 +89,7 @@ impl Reduction {
             return Err(Error::StartTooLarge { start, len });
         }
         self.check(dtype, 1)?;
-        let mut partial = if self.named_axes().resolve(1)? == [true] {
+        let mut partial = if self.named_axes().resolve(1)?[..] == [true] {
             let partial = self.all_rows(&column, start)?;
             if self.keeps_dims() { partial.reshaped(vec![1])? } else { partial }
         } else {

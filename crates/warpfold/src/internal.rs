@@ -14,6 +14,7 @@ pub use crate::groups::{Counted, GroupReader, GroupValues, SharedGroups, Widenin
 pub use crate::segments::boundaries;
 pub use crate::workers::Workers;
 pub use warpfold_core::element::Known;
+pub use warpfold_core::layout::{PerAxis, Traversal};
 pub use warpfold_core::op::{AnyState, Kind, State};
 pub use warpfold_cpu::isa::Isa;
 

@@ -10,7 +10,7 @@ use crate::initial;
 use crate::partial::Partial;
 use crate::workers::Workers;
 use crate::{choice, devices};
-use warpfold_core::layout::{Axes, View, output_shape};
+use warpfold_core::layout::{Axes, PerAxis, View, output_shape};
 use warpfold_core::op::{AnyState, Kind, Op};
 use warpfold_core::{DType, Element, Error, Item, NanPolicy, Result, Rules, Scalar, fpenv};
 use warpfold_cpu::isa::Isa;
@@ -242,20 +242,19 @@ impl Reduction {
     /// operation which of them.
     pub(crate) fn kinds(&self) -> (Vec<Kind>, Vec<(Op, usize)>) {
         let mut kinds: Vec<Kind> = Vec::new();
-        let wanted: Vec<Kind> = self.ops.iter().map(|op| op.kind()).collect();
-        let used = wanted
-            .iter()
-            .map(|&kind| {
-                // A state with positions answers what the plain one does, and
-                // one with moments what the sums do.
-                let kind = kind.covered_by().filter(|cover| wanted.contains(cover)).unwrap_or(kind);
-                kinds.iter().position(|&k| k == kind).unwrap_or_else(|| {
-                    kinds.push(kind);
-                    kinds.len() - 1
-                })
-            })
-            .collect::<Vec<_>>();
-        (kinds, self.ops.iter().copied().zip(used).collect())
+        let is_wanted = |kind: &Kind| self.ops.iter().any(|op| op.kind() == *kind);
+        let placed = self.ops.iter().map(|&op| {
+            // A state with positions answers what the plain one does, and
+            // one with moments what the sums do.
+            let kind = op.kind().covered_by().filter(is_wanted).unwrap_or_else(|| op.kind());
+            let place = kinds.iter().position(|&k| k == kind).unwrap_or_else(|| {
+                kinds.push(kind);
+                kinds.len() - 1
+            });
+            (op, place)
+        });
+        let ops = placed.collect();
+        (kinds, ops)
     }
 
     /// The same question of arrays of one axis, all of it reduced.
@@ -625,7 +624,7 @@ impl Reduction {
         shape: &[usize],
         arrays: usize,
         start: u64,
-    ) -> Result<(Vec<bool>, Vec<Kind>, Asked)> {
+    ) -> Result<(PerAxis<bool>, Vec<Kind>, Asked)> {
         self.check(dtype, arrays)?;
         initial::none(self)?;
         let reduced = self.axes.resolve(shape.len())?;

@@ -1,5 +1,6 @@
 //! Which axes are reduced.
 
+use super::PerAxis;
 use crate::error::{Error, Result};
 
 /// The axes of a reduction.
@@ -19,11 +20,11 @@ impl Axes {
     /// # Errors
     /// [`AxisOutOfRange`](Error::AxisOutOfRange) and
     /// [`AxisRepeated`](Error::AxisRepeated).
-    pub fn resolve(&self, ndim: usize) -> Result<Vec<bool>> {
+    pub fn resolve(&self, ndim: usize) -> Result<PerAxis<bool>> {
         let Axes::These(named) = self else {
-            return Ok(vec![true; ndim]);
+            return Ok(PerAxis::from_elem(true, ndim));
         };
-        let mut reduced = vec![false; ndim];
+        let mut reduced = PerAxis::from_elem(false, ndim);
         for &axis in named {
             let index = if axis < 0 { axis.checked_add_unsigned(ndim) } else { Some(axis) };
             let index = index

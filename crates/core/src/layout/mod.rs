@@ -18,6 +18,9 @@ mod split;
 mod traversal;
 mod view;
 
+/// One of something for each of an array's axes: without an allocation for as few as most arrays have.
+pub type PerAxis<T> = smallvec::SmallVec<[T; 6]>;
+
 pub use axes::{Axes, output_shape};
 pub use input::Input;
 pub use split::{Axis, Split};

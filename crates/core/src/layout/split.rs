@@ -1,5 +1,6 @@
 //! Which axes make the outputs, and which make each of them.
 
+use super::PerAxis;
 use crate::error::{Error, Result};
 use crate::op::Value;
 
@@ -14,9 +15,9 @@ const MANY: usize = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// Those that are kept: an output for each of their elements.
-    pub kept: Vec<Axis>,
+    pub kept: PerAxis<Axis>,
     /// Those that are reduced.
-    pub reduced: Vec<Axis>,
+    pub reduced: PerAxis<Axis>,
     /// How many outputs there are.
     pub outputs: usize,
 }
@@ -28,7 +29,7 @@ impl Split {
     /// # Errors
     /// [`Error::TooManyOutputs`].
     pub fn new(shape: &[usize], strides: [&[isize]; 2], reduced: &[bool]) -> Result<Split> {
-        let mut axes = [Vec::new(), Vec::new()];
+        let mut axes = [PerAxis::new(), PerAxis::new()];
         for (i, &len) in shape.iter().enumerate() {
             let strides = strides.map(|s| s.get(i).copied().unwrap_or(0));
             axes[usize::from(reduced.get(i).copied().unwrap_or(true))].push((len, strides));
@@ -52,8 +53,8 @@ mod tests {
     fn axes_keep_their_order() {
         let (shape, strides) = ([2, 3, 4], [48, 16, 4]);
         let split = Split::new(&shape, [&strides, &[]], &[false, true, false]).unwrap();
-        assert_eq!(split.kept, [(2, [48, 0]), (4, [4, 0])]);
-        assert_eq!(split.reduced, [(3, [16, 0])]);
+        assert_eq!(split.kept[..], [(2, [48, 0]), (4, [4, 0])]);
+        assert_eq!(split.reduced[..], [(3, [16, 0])]);
         assert_eq!(split.outputs, 8);
     }
 

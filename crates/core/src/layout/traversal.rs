@@ -1,5 +1,7 @@
 //! Walking elements in the order of memory.
 
+use super::PerAxis;
+
 /// One dimension of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dim {
@@ -19,7 +21,7 @@ pub struct Dim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traversal {
     /// The dimensions, none of length 1.
-    pub dims: Vec<Dim>,
+    pub dims: PerAxis<Dim>,
     /// The bytes from the arrays' origins to the walk's first elements.
     pub offsets: [isize; 2],
     /// The logical index of the walk's first element.
@@ -41,7 +43,7 @@ impl Traversal {
     pub fn new(axes: &[(usize, [isize; 2])], indexed: bool) -> Traversal {
         let len = axes.iter().map(|&(n, _)| n).product();
         let mut step = 1i64;
-        let mut dims: Vec<Dim> = axes
+        let mut dims: PerAxis<Dim> = axes
             .iter()
             .rev()
             .map(|&(len, strides)| {
@@ -51,7 +53,7 @@ impl Traversal {
             })
             .collect();
         dims.reverse();
-        dims.retain(|d| d.len != 1);
+        dims.retain(|d: &mut Dim| d.len != 1);
         let mut offsets = [0isize; 2];
         let mut first_index = 0i64;
         if len != 0 {
@@ -85,7 +87,7 @@ impl Traversal {
     #[must_use]
     pub fn in_index_order(axes: &[(usize, [isize; 2])]) -> Traversal {
         let mut step = 1i64;
-        let mut dims: Vec<Dim> = Vec::with_capacity(axes.len());
+        let mut dims = PerAxis::new();
         for &(len, strides) in axes.iter().rev() {
             dims.push(Dim { len, strides, index_step: step });
             step = step.saturating_mul(i64::try_from(len).unwrap_or(i64::MAX));
@@ -119,7 +121,7 @@ impl Traversal {
 }
 
 /// Makes neighbours that are one in memory (and, if `indexed`, in their indices) one.
-fn joined(mut dims: Vec<Dim>, indexed: bool) -> Vec<Dim> {
+fn joined(mut dims: PerAxis<Dim>, indexed: bool) -> PerAxis<Dim> {
     dims.dedup_by(|dim, outer| {
         let n = dim.len.cast_signed();
         let is_one = (0..2).all(|i| n.checked_mul(dim.strides[i]) == Some(outer.strides[i]))
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn c_order_is_one_run() {
         let t = Traversal::new(&[(2, [48, 48]), (3, [16, 16]), (2, [8, 8])], true);
-        assert_eq!(t.dims, [Dim { len: 12, strides: [8, 8], index_step: 1 }]);
+        assert_eq!(t.dims[..], [Dim { len: 12, strides: [8, 8], index_step: 1 }]);
         assert!(t.in_order);
     }
 
@@ -165,7 +167,7 @@ mod tests {
         assert_eq!((strides, t.offsets, t.len), (vec![(2, 8), (3, -16)], [0, 0], 6));
         assert!((0..6).all(|p| t.index(p) == p));
         let reversed = Traversal::in_index_order(&[(2, [-24, 0]), (3, [-8, 0])]);
-        assert_eq!(reversed.dims, [Dim { len: 6, strides: [-8, 0], index_step: 1 }]);
+        assert_eq!(reversed.dims[..], [Dim { len: 6, strides: [-8, 0], index_step: 1 }]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 /// Asks for large pages where there is room for some in memory that was not written to yet. Whether
 /// the system gives them matters for speed alone.
 #[cfg(all(target_os = "linux", not(miri)))]
-pub(super) fn ask_for(words: &[u64]) {
+pub(super) fn ask_for<T>(words: &[T]) {
     use core::ffi::{c_int, c_void};
 
     // As the C library has it, which the standard library is linked with.
@@ -21,8 +21,9 @@ pub(super) fn ask_for(words: &[u64]) {
 
     let bytes = size_of_val(words);
     if bytes >= LARGE {
-        let skipped = words.as_ptr().align_offset(PAGE).min(words.len()) * 8;
-        let address = words.as_ptr().wrapping_byte_add(skipped).cast_mut();
+        let start = words.as_ptr().cast::<u8>();
+        let skipped = start.align_offset(PAGE).min(bytes);
+        let address = start.wrapping_add(skipped).cast_mut();
         // What is said of pages of which a part belongs to others would be of them, too.
         let whole = (bytes - skipped) / PAGE * PAGE;
         // SAFETY: whole pages of the slice, and advice that changes none of their bytes. An error
@@ -32,4 +33,4 @@ pub(super) fn ask_for(words: &[u64]) {
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
-pub(super) fn ask_for(_: &[u64]) {}
+pub(super) fn ask_for<T>(_: &[T]) {}

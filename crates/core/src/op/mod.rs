@@ -38,6 +38,10 @@ mod value;
 mod vector;
 pub mod wide;
 
+/// Some of what there are seldom more than two of, operations of a question for example: two need no
+/// allocation.
+pub type Several<T> = smallvec::SmallVec<[T; 2]>;
+
 pub use any::{AnyState, RawRun};
 pub use bits::Bits;
 pub use catalogue::{Kind, Op};
@@ -48,7 +52,7 @@ pub use float::FloatElement;
 pub use float_prod::FloatProd;
 pub use logsumexp::{FloatLogSumExp, IntLogSumExp};
 pub use moments::Moments;
-pub use numbers::Numbers;
+pub use numbers::{Numbers, Unwritten};
 pub use ordered::Ordered;
 pub use prod::IntProd;
 pub use rules::{NanPolicy, Rules};

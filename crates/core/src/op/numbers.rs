@@ -5,6 +5,7 @@ use crate::DType;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::item::Item;
+use core::mem::{ManuallyDrop, MaybeUninit};
 
 /// A vector of numbers whose type is known at run time.
 #[derive(Clone, Debug)]
@@ -169,6 +170,53 @@ impl Numbers {
         self.words.resize((self.len * self.dtype.size()).div_ceil(8), 0);
         self.bytes_mut()[old..].copy_from_slice(other.bytes());
         Ok(())
+    }
+}
+
+/// Memory for numbers that are still to be written: zeros would be written to all of it before.
+#[derive(Debug)]
+pub struct Unwritten {
+    /// The type of the numbers.
+    pub dtype: DType,
+    /// How many there will be.
+    pub len: usize,
+    words: Vec<MaybeUninit<u64>>,
+}
+
+impl Unwritten {
+    /// Memory for so many.
+    ///
+    /// # Panics
+    /// As [`Numbers::zeros`] does.
+    #[must_use]
+    pub fn new(dtype: DType, len: usize) -> Unwritten {
+        let mut words = Vec::with_capacity(len.saturating_mul(dtype.size()).div_ceil(8));
+        words.resize_with(words.capacity(), MaybeUninit::uninit);
+        // Its end may be no number's.
+        if let Some(last) = words.last_mut() {
+            last.write(0);
+        }
+        large_pages::ask_for(&words);
+        Unwritten { dtype, words, len }
+    }
+
+    /// Where they go.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.words.as_mut_ptr().cast()
+    }
+
+    /// The numbers.
+    ///
+    /// # Safety
+    /// All were written.
+    #[must_use]
+    pub unsafe fn written(self) -> Numbers {
+        let Unwritten { dtype, words, len } = self;
+        let mut words = ManuallyDrop::new(words);
+        let (start, count, capacity) = (words.as_mut_ptr(), words.len(), words.capacity());
+        // SAFETY: the parts of a vector that is not dropped, whose words were written.
+        let words = unsafe { Vec::from_raw_parts(start.cast::<u64>(), count, capacity) };
+        Numbers { dtype, words, len, exact: None }
     }
 }
 

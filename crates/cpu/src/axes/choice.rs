@@ -26,7 +26,7 @@ use crate::isa::Isa;
 use core::marker::PhantomData;
 use warpfold_core::element::{Key, Known, bf16, f16};
 use warpfold_core::exact::FloatFormat;
-use warpfold_core::op::{FloatElement, Rules};
+use warpfold_core::op::{FloatElement, Rules, Several};
 use warpfold_core::{DType, Element, NanPolicy, Op, fpenv, with_element};
 
 /// Calls a generic function with the order in which the element is the least that `op` seeks.
@@ -110,14 +110,14 @@ pub(crate) struct Choice<'a, U> {
 /// Those who answer.
 pub(crate) struct Chosen<U: Use> {
     /// At least one; each answers what those before it cannot.
-    pub(crate) stages: Vec<Box<U::Fold>>,
+    pub(crate) stages: Several<Box<U::Fold>>,
     /// Whether the elements come in the order of their indices, and not of memory.
     pub(crate) indexed: bool,
 }
 
 impl<U: Use> Chosen<U> {
     fn new(of: U, fold: impl Fold + RaggedFold + 'static) -> Chosen<U> {
-        Chosen { stages: vec![of.fold(fold)], indexed: false }
+        Chosen { stages: core::iter::once(of.fold(fold)).collect(), indexed: false }
     }
 
     /// The same, with others for what these cannot answer.

@@ -149,6 +149,10 @@ impl<W: Word> Lanes for Ends<W> {
 
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(W, W, ())> {
+        // SAFETY: passed on from the caller.
+        if let Some([least, greatest]) = unsafe { W::ends_of_floats::<S>(items) } {
+            return Some((least, greatest, ()));
+        }
         let (least, greatest) = ends::<_, _, true>(items, |x: W| x.in_order());
         Some((least, greatest, ()))
     }
@@ -186,16 +190,16 @@ impl<W: Word> Lanes for Ends<W> {
             // SAFETY: the caller vouches for the elements.
             let row = unsafe { &*row.add(column).cast::<[W; N]>() };
             let mask = if self.asked == Asked::Magnitude { W::GREATEST } else { W::of(u64::MAX) };
-            let mut most = W::of(0);
+            let (nan, mut odd) = (self.nan.unwrap_or(W::of(0)), W::of(0));
             for i in 0..N {
-                to[i] = row[i] & mask;
-                most = most.max(row[i] & W::GREATEST);
+                let is_nan = (row[i] & W::GREATEST).is_above(self.infinity);
+                to[i] = (row[i] & mask & !is_nan) | (nan & is_nan);
+                odd = odd | is_nan;
             }
-            // NaNs are above.
-            return Some(most <= self.infinity);
+            return Some(self.nan.is_some() || odd == W::of(0));
         }
         // SAFETY: passed on from the caller.
-        unsafe { W::few_ends(rows, column, self.asked, to) }
+        unsafe { W::few_ends(rows, column, (self.asked, self.nan), to) }
     }
 
     #[inline(always)]

@@ -38,6 +38,10 @@ pub(super) trait FloatWord: Word {
     unsafe fn load<S: Simd>(p: *const Self) -> Self::Vector<S>;
     unsafe fn store<S: Simd>(v: Self::Vector<S>, p: *mut Self);
     unsafe fn xor<S: Simd>(a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// [`Simd::min`].
+    unsafe fn least<S: Simd>(a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// [`Simd::max`].
+    unsafe fn greatest<S: Simd>(a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// [`Simd::earliest`].
     unsafe fn earliest<S: Simd>(
         best: [Self::Vector<S>; 2],
@@ -55,7 +59,7 @@ pub(super) trait FloatWord: Word {
 macro_rules! float_word {
     ($Word:ident, $Float:ident, $Vector:ident, |$bits:ident| $lane:expr, $Lane:ident,
      $splat:ident, $load:ident, $store:ident, |$S:ident, $a:ident, $b:ident| $xor:expr,
-     $earliest:ident, $or_unordered:ident) => {
+     $least:ident, $greatest:ident, $earliest:ident, $or_unordered:ident) => {
         // SAFETY, for every block: passed on from the caller; a pointer to words is one to lanes.
         #[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
         impl FloatWord for $Word {
@@ -79,6 +83,14 @@ macro_rules! float_word {
             #[inline(always)]
             unsafe fn xor<$S: Simd>($a: $S::$Vector, $b: $S::$Vector) -> $S::$Vector {
                 unsafe { $xor }
+            }
+            #[inline(always)]
+            unsafe fn least<$S: Simd>($a: $S::$Vector, $b: $S::$Vector) -> $S::$Vector {
+                unsafe { $S::$least($a, $b) }
+            }
+            #[inline(always)]
+            unsafe fn greatest<$S: Simd>($a: $S::$Vector, $b: $S::$Vector) -> $S::$Vector {
+                unsafe { $S::$greatest($a, $b) }
             }
             #[inline(always)]
             unsafe fn earliest<$S: Simd>(
@@ -109,6 +121,8 @@ float_word!(
     wload,
     wstore,
     |S, a, b| S::wxor(a, b),
+    wleast,
+    wgreatest,
     wearliest,
     wor_unordered
 );
@@ -122,6 +136,8 @@ float_word!(
     load,
     store,
     |S, a, b| S::or_xor(S::splat(0.0), a, b),
+    min,
+    max,
     earliest,
     or_unordered
 );
@@ -230,10 +246,29 @@ pub(super) unsafe fn first<S: Simd, W: FloatWord>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::isa::Isa;
     use crate::simd::{Kernel, dispatch};
+
+    /// Numbers of eight kinds, some of which are odd, also at the ends of vectors and of groups.
+    pub(in crate::axes) fn drawn(random: &mut fastrand::Rng, len: usize, kind: usize) -> Vec<f64> {
+        let odd = [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1e-40, -1.0];
+        let mut items: Vec<f64> = (0..len)
+            .map(|_| match kind {
+                0 => f64::from(random.i32(-1000..1000)),
+                1 => f64::from(random.i32(0..3)),
+                2 => f64::INFINITY,
+                3 => -f64::from(random.i32(0..2)),
+                _ => f64::from(random.f32()) - 0.5,
+            })
+            .collect();
+        for _ in 0..if kind < 4 { 0 } else { kind - 3 } {
+            let at = [0, len - 1, random.usize(..len)][random.usize(..3)];
+            items[at] = odd[random.usize(if kind < 6 { 2 } else { 0 }..odd.len())];
+        }
+        items
+    }
 
     struct Call<'a, W>(&'a [W], bool, bool);
 
@@ -263,23 +298,9 @@ mod tests {
     #[test]
     fn the_first_of_the_best_is_found_wherever_vectors_end() {
         let mut random = fastrand::Rng::with_seed(1);
-        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1e-40, -1.0];
         for len in (1..300).chain([500, MOST - 1, MOST]) {
             for kind in 0..8 {
-                let mut items: Vec<f64> = (0..len)
-                    .map(|_| match kind {
-                        0 => f64::from(random.i32(-1000..1000)),
-                        1 => f64::from(random.i32(1..3)),
-                        2 => f64::INFINITY,
-                        3 => -f64::from(random.i32(0..2)),
-                        _ => f64::from(random.f32()) - 0.5,
-                    })
-                    .collect();
-                // At the ends of groups and of vectors, too.
-                for _ in 0..if kind < 4 { 0 } else { kind - 3 } {
-                    let at = [0, len - 1, random.usize(..len)][random.usize(..3)];
-                    items[at] = odd[random.usize(..odd.len())];
-                }
+                let items = drawn(&mut random, len, kind);
                 let words: Vec<i64> = items.iter().map(|x| x.to_bits().cast_signed()).collect();
                 let short: Vec<i32> =
                     items.iter().map(|&x| (x as f32).to_bits().cast_signed()).collect();

@@ -9,6 +9,7 @@
 mod choice;
 mod counts;
 pub(crate) mod direct;
+mod ends;
 mod exponentials;
 mod extremes;
 mod factors;
@@ -50,7 +51,8 @@ use fold::{OfTables, Part, Use};
 use prepare::Preparation;
 use run::{Asked, Run, Stage};
 use walk::{Form, Walk};
-use warpfold_core::op::{Numbers, Rules};
+use warpfold_core::layout::{Axis, PerAxis};
+use warpfold_core::op::{Numbers, Rules, Several, Unwritten};
 use warpfold_core::{DType, NanPolicy, Op, Result, Scalar};
 use warpfold_threads::Threads;
 
@@ -83,7 +85,7 @@ const HALVES: [finish::Asked; 2] = [finish::Asked::High, finish::Asked::Low];
 struct Column {
     /// The operation's place.
     place: usize,
-    stages: Vec<Stage>,
+    stages: Several<Stage>,
     /// Whether the reduced axes are walked in the order of their indices.
     indexed: bool,
     /// The type of the answers.
@@ -103,14 +105,14 @@ impl Question<'_> {
     ///
     /// # Errors
     /// Those of `general`.
-    pub(crate) fn numbers(&self) -> Result<Vec<Option<Numbers>>> {
+    pub(crate) fn numbers(&self) -> Result<Several<Option<Numbers>>> {
         let Question { plan, ops, .. } = *self;
-        let mut numbers: Vec<Option<Numbers>> = ops.iter().map(|_| None).collect();
+        let mut numbers: Several<Option<Numbers>> = ops.iter().map(|_| None).collect();
         if plan.len() == 0 || plan.outputs() == 0 {
             return Ok(numbers);
         }
         let columns = (0..ops.len()).filter_map(|place| self.column(place));
-        let mut columns: Vec<Column> = columns.collect();
+        let mut columns: Several<Column> = columns.collect();
         // Those that walk alike share a walk.
         columns.sort_by_key(Column::walk);
         for columns in columns.chunk_by(|a, b| a.walk() == b.walk()) {
@@ -159,7 +161,7 @@ impl Question<'_> {
         };
         let prepared =
             |omits: bool| (omits || self.marked).then_some(Preparation { isa, dtype, omits });
-        let mut stages = Vec::new();
+        let mut stages = Several::new();
         // A single output that is not found is worth its state: of that all threads add elements, and
         // of other stages one.
         let alone = self.scatter != Scatter::Near && threads.count() == 1;
@@ -221,7 +223,7 @@ impl Question<'_> {
     }
 
     /// The answers to operations that walk alike; `None` if the elements are not aligned.
-    fn walked(&self, columns: &[Column]) -> Result<Option<Vec<Numbers>>> {
+    fn walked(&self, columns: &[Column]) -> Result<Option<Several<Numbers>>> {
         let Question { plan, ops, threads, general, .. } = *self;
         let Some(first) = columns.first() else { return Ok(None) };
         let in_order;
@@ -233,8 +235,7 @@ impl Question<'_> {
             plan.plain()
         };
         let item = first.stages[0].fold.item();
-        let reduced: Vec<(usize, [isize; 2])> =
-            traversal.dims.iter().map(|d| (d.len, d.strides)).collect();
+        let reduced: PerAxis<Axis> = traversal.dims.iter().map(|d| (d.len, d.strides)).collect();
         let origins = [0, 1]
             .map(|i| plan.origins().nth(i).map(|o| o.wrapping_byte_offset(traversal.offsets[i])));
         let aligned = |bytes: usize| bytes.is_multiple_of(item.align());
@@ -269,13 +270,12 @@ impl Question<'_> {
         if let Some(initial) = initial.filter(|x| !(omits && x.to_f64().is_nan())) {
             run = run.with_initial(initial.to_bits(), from);
         }
-        let numbers = columns.iter().map(|column| Numbers::zeros(column.answer, plan.outputs()));
-        let mut numbers: Vec<Numbers> = numbers.collect();
-        let others: Vec<_> = columns
+        let answers = columns.iter().map(|column| Unwritten::new(column.answer, plan.outputs()));
+        let others: Several<_> = columns
             .iter()
             .map(|column| move |output: usize| general(column.place, output))
             .collect();
-        let asked: Vec<Asked<'_>> = columns
+        let asked: Several<Asked<'_>> = columns
             .iter()
             .zip(&others)
             .map(|(column, general)| Asked {
@@ -285,8 +285,7 @@ impl Question<'_> {
                 known: self.known(columns, column),
             })
             .collect();
-        run.answers(&asked, &mut numbers)?;
-        Ok(Some(numbers))
+        run.answers(&asked, answers.collect()).map(Some)
     }
 }
 

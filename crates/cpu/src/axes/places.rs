@@ -1,12 +1,14 @@
 //! Where answers go: outputs are walked in the order of memory, and answered in C order.
 
+use warpfold_core::layout::PerAxis;
+
 /// The outputs in the order of memory, as places in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Places {
     /// The place of the first of them.
     pub(super) first: isize,
     /// Axes, outermost first: lengths, and the places from one output to the next.
-    pub(super) axes: Vec<(usize, isize)>,
+    pub(super) axes: PerAxis<(usize, isize)>,
 }
 
 impl Places {

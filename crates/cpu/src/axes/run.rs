@@ -12,7 +12,7 @@ use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ops::Range;
-use warpfold_core::op::Numbers;
+use warpfold_core::op::{Numbers, Several, Unwritten};
 use warpfold_core::{DType, Error, Result};
 use warpfold_threads::{Pieces, Threads};
 
@@ -55,27 +55,40 @@ pub(super) struct Run<'a> {
 // SAFETY: a run only reads, as a shared slice of its elements does.
 unsafe impl Sync for Run<'_> {}
 
-/// Where answers go: the threads write different ones.
+/// Where answers go: the threads write different ones, and nobody reads any before all of its block
+/// are written.
 struct Answers<'a> {
     bytes: *mut u8,
     len: usize,
     dtype: DType,
-    numbers: PhantomData<&'a mut Numbers>,
+    numbers: PhantomData<&'a mut Unwritten>,
 }
 
 // SAFETY: every output is in one segment of one block, and each block is one thread's.
 unsafe impl Sync for Answers<'_> {}
 
 impl<'a> Answers<'a> {
-    fn of(numbers: &'a mut Numbers) -> Self {
-        let (len, dtype) = (numbers.len(), numbers.dtype());
-        Answers { bytes: numbers.bytes_mut().as_mut_ptr(), len, dtype, numbers: PhantomData }
+    fn of(numbers: &'a mut Unwritten) -> Self {
+        let (len, dtype) = (numbers.len, numbers.dtype);
+        Answers { bytes: numbers.as_mut_ptr(), len, dtype, numbers: PhantomData }
+    }
+
+    /// Makes answers zeros, which whoever answers a part of them leaves: of a block, in the first
+    /// cache.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
+    unsafe fn begin(&self, first: usize, len: usize) {
+        assert!(first + len <= self.len);
+        let size = self.dtype.size();
+        // SAFETY: within the numbers, of which these are the caller's.
+        unsafe { self.bytes.add(first * size).write_bytes(0, len * size) };
     }
 
     /// The bytes of answers that follow each other; aligned.
     ///
     /// # Safety
-    /// No other thread touches them meanwhile.
+    /// No other thread touches them meanwhile, and they have [begun](Self::begin).
     #[expect(clippy::mut_from_ref, reason = "each answer is one thread's")]
     unsafe fn run(&self, first: usize, len: usize) -> &mut [u8] {
         assert!(first + len <= self.len);
@@ -182,7 +195,7 @@ struct Team<'a> {
     /// Outputs that have accumulators at a time.
     outputs: usize,
     /// Accumulators of each stage that was needed.
-    cells: Vec<Option<Box<dyn Cells>>>,
+    cells: Several<Option<Box<dyn Cells>>>,
     /// The stage that blocks begin with, and how many will.
     start: usize,
     calm: usize,
@@ -262,11 +275,15 @@ impl Run<'_> {
         Run { initial: Some((u64::from_ne_bytes(initial), size)), ..self }
     }
 
-    /// Writes the answers of all outputs, of each operation to its numbers.
+    /// The answers of all outputs, to each operation in its memory.
     ///
     /// # Errors
     /// Those of [`Asked::general`], of the first operation that has some.
-    pub(super) fn answers(&self, asked: &[Asked<'_>], numbers: &mut [Numbers]) -> Result<()> {
+    pub(super) fn answers(
+        &self,
+        asked: &[Asked<'_>],
+        mut numbers: Several<Unwritten>,
+    ) -> Result<Several<Numbers>> {
         assert!(asked.len() == numbers.len());
         let mut stages = asked.iter().flat_map(|asked| asked.stages);
         assert!(stages.all(|stage| stage.fold.item() == self.item));
@@ -287,7 +304,7 @@ impl Run<'_> {
         let blocks = outputs.div_ceil(block);
         let bytes = outputs.saturating_mul(len).saturating_mul(self.item.size());
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
-        let answers: Vec<Answers<'_>> = numbers.iter_mut().map(Answers::of).collect();
+        let answers: Several<Answers<'_>> = numbers.iter_mut().map(Answers::of).collect();
         let block_of = |index: usize| index * block..outputs.min((index + 1) * block);
         let shares_elements = threads > 1 && blocks < 2 * threads && strips.is_none();
         let share = if threads == 1 { outputs } else { outputs / (4 * threads) };
@@ -298,21 +315,25 @@ impl Run<'_> {
         let last =
             shares_elements || len > CHEAP || threads > 1 && turned.as_ref().is_some_and(few);
         // Answers in the order of memory.
-        let beside = |needed: bool, len: usize| -> Vec<Numbers> {
+        let beside = |needed: bool, len: usize| -> Vec<Unwritten> {
             let of = if needed { &answers[..] } else { &[] };
-            of.iter().map(|answers| Numbers::zeros(answers.dtype, len)).collect()
+            of.iter().map(|answers| Unwritten::new(answers.dtype, len)).collect()
         };
-        let turn = |outputs: Range<usize>, from: &[Numbers]| {
+        let turn = |outputs: Range<usize>, from: &mut [Unwritten]| {
             let Some(turned) = &turned else { return };
-            for (from, to) in from.iter().zip(&answers) {
+            for (from, to) in from.iter_mut().zip(&answers) {
                 let (outputs, size) = (outputs.clone(), to.dtype.size());
-                // SAFETY: each output is one thread's; there is room for all answers.
-                unsafe { turned.write(outputs, size, from.bytes(), to.bytes, to.len) };
+                // SAFETY: each output is one thread's; there is room for all answers, and those of
+                // these outputs, of which there is room for as many, are written.
+                unsafe {
+                    let from = core::slice::from_raw_parts(from.as_mut_ptr(), outputs.len() * size);
+                    turned.write(outputs, size, from, to.bytes, to.len);
+                }
             }
         };
         let mut all = beside(last && turned.is_some(), outputs);
         let in_order: Vec<Answers<'_>> = all.iter_mut().map(Answers::of).collect();
-        let to = if in_order.is_empty() { &answers } else { &in_order };
+        let to: &[Answers<'_>] = if in_order.is_empty() { &answers } else { &in_order };
         let failed = if shares_elements {
             self.shared(asked, to, (0..blocks).map(block_of))
         } else {
@@ -324,13 +345,14 @@ impl Run<'_> {
             let done = self.threads.run(most, || {
                 let (mut space, mut failed) = (Space::default(), None);
                 let cells = strips.map_or(strip, |strips| strips.cells(outputs));
-                let mut teams: Vec<Team<'_>> = asked.iter().map(|a| Team::new(a, cells)).collect();
+                let mut teams: Several<Team<'_>> =
+                    asked.iter().map(|a| Team::new(a, cells)).collect();
                 let mut own = beside(chunk.is_some(), block.min(outputs));
                 while let Some(piece) = pieces.take() {
                     let piece = piece * block..outputs.min((piece + 1) * block);
                     let in_order: Vec<Answers<'_>> = own.iter_mut().map(Answers::of).collect();
                     let (to, start) =
-                        if in_order.is_empty() { (to, 0) } else { (&in_order, piece.start) };
+                        if in_order.is_empty() { (to, 0) } else { (&in_order[..], piece.start) };
                     let mut from = piece.start;
                     while from < piece.end {
                         let end = strips.map_or(from + strip, |strips| strips.end(from));
@@ -342,14 +364,19 @@ impl Run<'_> {
                             unsafe { self.block(&mut teams, strips, outputs, &mut space, out) };
                         failed = earlier(failed, written);
                     }
-                    turn(piece, &own);
+                    turn(piece, &mut own);
                 }
                 failed
             });
             done.into_iter().fold(None, earlier)
         };
-        turn(0..outputs, &all);
-        failed.map_or(Ok(()), |failed| Err(failed.error))
+        turn(0..outputs, &mut all);
+        drop(answers);
+        match failed {
+            Some(failed) => Err(failed.error),
+            // SAFETY: all blocks were written, or turned.
+            None => Ok(numbers.into_iter().map(|numbers| unsafe { numbers.written() }).collect()),
+        }
     }
 
     /// Short outputs: the threads share their elements.
@@ -782,6 +809,8 @@ impl Run<'_> {
     ) -> core::result::Result<(), Failed> {
         let Output { answers, start: first } = out;
         let (begin, of_some) = (outputs.start, team.asked.of_some);
+        // SAFETY: outputs of the block, which the caller vouches for; here and below.
+        unsafe { answers.begin(begin - first, outputs.len()) };
         let mut left = core::mem::take(&mut space.left);
         left.clear();
         space.missing.clear();
@@ -795,7 +824,7 @@ impl Run<'_> {
                 // Which the leader's first accumulators have taken in.
                 how = team.asked.stages[0].preparation;
                 if cells.ask(part) {
-                    // SAFETY: outputs of the block, which the caller vouches for; here and below.
+                    // SAFETY: as above.
                     unsafe { self.write_block(cells, outputs.clone(), how, space, out) };
                 } else {
                     space.missing.extend(0..outputs.len());

@@ -169,6 +169,7 @@ impl Turned<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpfold_core::layout::PerAxis;
 
     #[test]
     fn answers_are_turned_to_their_places() {
@@ -191,7 +192,7 @@ mod tests {
         ];
         let answer = |i: usize| (i as u64).wrapping_mul(0x0101_0101_0101_0f35).to_le_bytes();
         for (first, axes) in cases {
-            let places = Places { first, axes: axes.to_vec() };
+            let places = Places { first, axes: PerAxis::from_slice(axes) };
             let all: usize = axes.iter().map(|&(len, _)| len).product();
             for (size, share) in [1, 2, 4, 8].into_iter().zip([100, usize::MAX, 3000, 1]) {
                 let turned = Turned::new(&places, all, size, share).unwrap();
@@ -214,7 +215,7 @@ mod tests {
     #[test]
     fn lines_are_written_at_once_and_chunks_stay_in_a_cache() {
         let turned = |axes: &[(usize, isize)], size, share| {
-            let places = Places { first: 0, axes: axes.to_vec() };
+            let places = Places { first: 0, axes: PerAxis::from_slice(axes) };
             Turned::new(&places, 1 << 28, size, share).unwrap().chunk
         };
         let square = [(1 << 14, 1), (1 << 14, 1 << 14)];
@@ -228,7 +229,10 @@ mod tests {
         assert_eq!(turned(&narrow, 4, 1 << 13), 1 << 13);
         // Short axes are turned together.
         assert_eq!(turned(&[(1 << 20, 6), (2, 1), (3, 2)], 8, usize::MAX), CHUNK / 48 * 6);
-        let none = |axes| Turned::new(&Places { first: 0, axes }, 800, 4, usize::MAX).is_none();
-        assert!(none(vec![(800, 1)]) && none(Vec::new()));
+        let none = |axes: &[(usize, isize)]| {
+            let places = Places { first: 0, axes: PerAxis::from_slice(axes) };
+            Turned::new(&places, 800, 4, usize::MAX).is_none()
+        };
+        assert!(none(&[(800, 1)]) && none(&[]));
     }
 }

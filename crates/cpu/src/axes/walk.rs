@@ -7,6 +7,7 @@
 //! a copy there costs less than elements taken one by one.
 
 use super::places::Places;
+use warpfold_core::layout::{Axis, PerAxis};
 
 /// A kept axis, in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +31,9 @@ pub(super) enum Form {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Walk {
     /// The kept axes by their strides, the largest first; at least one.
-    pub(super) kept: Vec<Kept>,
+    pub(super) kept: PerAxis<Kept>,
     /// The reduced axes, outermost first, as lengths and strides; at least one.
-    pub(super) reduced: Vec<(usize, [isize; 2])>,
+    pub(super) reduced: PerAxis<Axis>,
     /// The bytes to the first element of the first output of the walk.
     offset: [isize; 2],
     /// Where the answers of outputs go.
@@ -90,7 +91,7 @@ impl Walk {
     ) -> Walk {
         let unit = size.cast_signed();
         let (kept, offset, places) = in_order_of_memory(kept);
-        let mut reduced = reduced.to_vec();
+        let mut reduced = PerAxis::from_slice(reduced);
         if reduced.is_empty() {
             reduced.push((1, [unit; 2]));
         }
@@ -243,9 +244,9 @@ pub(super) struct Segment {
 /// The kept axes by the strides of the first array, largest first and none of them
 /// negative, those joined that are one in memory; with the offset that they begin with,
 /// and the places in C order.
-fn in_order_of_memory(axes: &[(usize, [isize; 2])]) -> (Vec<Kept>, [isize; 2], Places) {
+fn in_order_of_memory(axes: &[(usize, [isize; 2])]) -> (PerAxis<Kept>, [isize; 2], Places) {
     let (mut offset, mut first, mut step) = ([0; 2], 0, 1isize);
-    let mut kept: Vec<(Kept, isize)> = Vec::with_capacity(axes.len());
+    let mut kept: PerAxis<(Kept, isize)> = PerAxis::new();
     for &(len, strides) in axes.iter().rev() {
         if len != 1 {
             let mut axis = (Kept { len, strides }, step);
@@ -264,8 +265,8 @@ fn in_order_of_memory(axes: &[(usize, [isize; 2])]) -> (Vec<Kept>, [isize; 2], P
     kept.reverse();
     // Stable: of equal strides the outer axis stays outside.
     kept.sort_by_key(|(axis, _)| core::cmp::Reverse(axis.strides[0]));
-    let mut joined: Vec<Kept> = Vec::with_capacity(kept.len().max(1));
-    let mut places = Places { first, axes: Vec::with_capacity(kept.len().max(1)) };
+    let mut joined: PerAxis<Kept> = PerAxis::new();
+    let mut places = Places { first, axes: PerAxis::new() };
     for (axis, step) in kept {
         let len = axis.len.cast_signed();
         match joined.last_mut() {
@@ -351,7 +352,7 @@ mod tests {
     fn axes_that_are_one_in_memory_are_joined_in_any_order() {
         // (3, 4, 5) whose axes lie in Fortran order, and one of them reversed.
         let fortran = one(&[(3, 8), (4, 24), (5, 96)], &[(2, 4)], 4);
-        assert_eq!(fortran.kept, [Kept { len: 60, strides: [8, 0] }]);
+        assert_eq!(fortran.kept[..], [Kept { len: 60, strides: [8, 0] }]);
         let reversed = one(&[(3, 8), (4, -24), (5, 96)], &[(2, 4)], 4);
         assert_eq!(reversed.kept, fortran.kept);
         // Two arrays have to agree.

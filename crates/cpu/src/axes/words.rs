@@ -4,7 +4,7 @@
 //! with, and not another loop: an operation is compiled for each width.
 
 use super::extremes::Asked;
-use super::first;
+use super::{ends, first};
 use crate::simd::Simd;
 use core::ops::{BitAnd, BitOr, BitXor, Not};
 use warpfold_core::DType;
@@ -41,8 +41,14 @@ pub(super) trait Word:
         greatest: bool,
         omits: bool,
     ) -> Option<usize>;
-    /// Writes the extremes of rows of floats, `column` elements from the beginning of each,
-    /// and returns whether they are right, which they are not of NaNs. `None` where there are
+    /// The least and the greatest float, as words in order: see [`ends::ends`]. `None` where there
+    /// is no such loop, too.
+    ///
+    /// # Safety
+    /// See [`Simd`].
+    unsafe fn ends_of_floats<S: Simd>(words: &[Self]) -> Option<[Self; 2]>;
+    /// Writes the extremes of rows of floats, `column` elements from the beginning of each, or `nan`
+    /// where there is one, and returns whether they are right: not without it. `None` where there are
     /// no such instructions. Subnormals are not to be taken for zeros.
     ///
     /// # Safety
@@ -50,14 +56,14 @@ pub(super) trait Word:
     unsafe fn few_ends<const N: usize>(
         rows: &[*const Self],
         column: usize,
-        asked: Asked,
+        asked: (Asked, Option<Self>),
         to: &mut [Self; N],
     ) -> Option<bool>;
 }
 
 /// [`Word::few_ends`].
 macro_rules! few_ends {
-    ($rows:expr, $column:expr, $asked:expr, $to:expr, $Float:ident, $Bits:ident) => {{
+    ($rows:expr, $column:expr, $asked:expr, $nan:expr, $to:expr, $Float:ident, $Bits:ident) => {{
         let sign = 1 << ($Bits::BITS - 1);
         // Where the end is a zero all other elements are on one side of it, so that the signs
         // of all tell which zero it is. New numbers for all lanes: they stay in registers, where a
@@ -77,15 +83,18 @@ macro_rules! few_ends {
                     }
                     (ends, signs, nans) = (next, all, odd);
                 }
-                let (mut all_ends, mut all_signs) = ([$start; N], [$signs; N]);
+                let (mut all_ends, mut all_signs, mut odd) = ([$start; N], [$signs; N], [0; N]);
                 all_ends.copy_from_slice(&ends);
                 all_signs.copy_from_slice(&signs);
+                odd.copy_from_slice(&nans);
+                let nan = $nan.unwrap_or(0).cast_unsigned();
                 for i in 0..N {
                     let bits = all_ends[i].to_bits();
                     let zero = all_signs[i] & sign & $mask;
-                    $to[i] = (if all_ends[i] == 0.0 { zero } else { bits }).cast_signed();
+                    let end = if all_ends[i] == 0.0 { zero } else { bits };
+                    $to[i] = ((end & !odd[i]) | (nan & odd[i])).cast_signed();
                 }
-                nans.iter().fold(0, |all, &nan| all | nan) == 0
+                $nan.is_some() || nans.iter().fold(0, |all, &nan| all | nan) == 0
             }};
         }
         Some(match $asked {
@@ -98,7 +107,8 @@ macro_rules! few_ends {
 
 macro_rules! word {
     ($($word:ident, |$words:ident, $greatest:ident, $omits:ident| $first:expr,
-       |$rows:ident, $column:ident, $asked:ident, $to:ident| $few:expr;)*) => {$(
+       |$items:ident| $ends:expr,
+       |$rows:ident, $column:ident, $asked:ident, $nan:ident, $to:ident| $few:expr;)*) => {$(
         impl Word for $word {
             #[inline(always)]
             fn of(bits: u64) -> Self {
@@ -136,10 +146,14 @@ macro_rules! word {
                 $first
             }
             #[inline(always)]
+            unsafe fn ends_of_floats<S: Simd>($items: &[Self]) -> Option<[Self; 2]> {
+                $ends
+            }
+            #[inline(always)]
             unsafe fn few_ends<const N: usize>(
                 $rows: &[*const Self],
                 $column: usize,
-                $asked: Asked,
+                ($asked, $nan): (Asked, Option<Self>),
                 $to: &mut [Self; N],
             ) -> Option<bool> {
                 $few
@@ -148,16 +162,20 @@ macro_rules! word {
     )*};
 }
 word! {
-    i8, |_words, _greatest, _omits| None, |_rows, _column, _asked, _to| None;
-    i16, |_words, _greatest, _omits| None, |_rows, _column, _asked, _to| None;
+    i8, |_words, _greatest, _omits| None, |_items| None, |_rows, _column, _asked, _nan, _to| None;
+    i16, |_words, _greatest, _omits| None, |_items| None, |_rows, _column, _asked, _nan, _to| None;
     i32,
         // SAFETY: passed on from the caller.
         |words, greatest, omits| unsafe { first::first::<S, i32>(words, greatest, omits) },
-        |rows, column, asked, to| few_ends!(rows, column, asked, to, f32, u32);
+        // SAFETY: as above.
+        |items| unsafe { ends::ends::<S, i32>(items) },
+        |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f32, u32);
     i64,
         // SAFETY: as above.
         |words, greatest, omits| unsafe { first::first::<S, i64>(words, greatest, omits) },
-        |rows, column, asked, to| few_ends!(rows, column, asked, to, f64, u64);
+        // SAFETY: as above.
+        |items| unsafe { ends::ends::<S, i64>(items) },
+        |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f64, u64);
 }
 
 /// Calls a generic function with the word of so many bytes.

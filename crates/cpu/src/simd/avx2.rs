@@ -107,6 +107,8 @@ impl Simd for Avx2 {
         wsub(a: W, b: W) -> W = _mm256_sub_epi32(a, b);
         wmax(a: W, b: W) -> W = _mm256_max_epu32(a, b);
         wmin(a: W, b: W) -> W = _mm256_min_epu32(a, b);
+        wleast(a: W, b: W) -> W = _mm256_castps_si256(_mm256_min_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)));
+        wgreatest(a: W, b: W) -> W = _mm256_castps_si256(_mm256_max_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)));
         wearliest(best: [W; 2], x: W, at: W) -> [W; 2] = {
             let [old, new] = [_mm256_castsi256_ps(best[0]), _mm256_castsi256_ps(x)];
             let less = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LT_OQ>(new, old));

@@ -159,6 +159,8 @@ impl Simd for Avx512 {
         wsub(a: W, b: W) -> W = _mm512_sub_epi32(a, b);
         wmax(a: W, b: W) -> W = _mm512_max_epu32(a, b);
         wmin(a: W, b: W) -> W = _mm512_min_epu32(a, b);
+        wleast(a: W, b: W) -> W = _mm512_castps_si512(_mm512_min_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
+        wgreatest(a: W, b: W) -> W = _mm512_castps_si512(_mm512_max_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
         wearliest(best: [W; 2], x: W, at: W) -> [W; 2] = {
             let [old, new] = [_mm512_castsi512_ps(best[0]), _mm512_castsi512_ps(x)];
             let less = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(new, old);

@@ -156,6 +156,10 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn wmin(a: Self::W, b: Self::W) -> Self::W;
     /// [`earliest`](Self::earliest) of words that are the bits of f32.
     unsafe fn wearliest(best: [Self::W; 2], x: Self::W, at: Self::W) -> [Self::W; 2];
+    /// [`min`](Self::min) of such words.
+    unsafe fn wleast(a: Self::W, b: Self::W) -> Self::W;
+    /// [`max`](Self::max) of such words.
+    unsafe fn wgreatest(a: Self::W, b: Self::W) -> Self::W;
     /// [`or_unordered`](Self::or_unordered) of such words.
     unsafe fn wor_unordered(acc: Self::W, a: Self::W, b: Self::W) -> Self::W;
     /// Bitwise and.

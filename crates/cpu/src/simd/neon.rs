@@ -173,6 +173,8 @@ impl Simd for Neon {
         wsub(a: W, b: W) -> W = each!(vsubq_u32, a, b);
         wmax(a: W, b: W) -> W = each!(vmaxq_u32, a, b);
         wmin(a: W, b: W) -> W = each!(vminq_u32, a, b);
+        wleast(a: W, b: W) -> W = each!(|a, b| vbslq_u32(vcltq_f32(vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)), a, b), a, b);
+        wgreatest(a: W, b: W) -> W = each!(|a, b| vbslq_u32(vcgtq_f32(vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)), a, b), a, b);
     }
     #[inline(always)]
     unsafe fn wearliest([old, then]: [W; 2], x: W, at: W) -> [W; 2] {

@@ -222,6 +222,14 @@ impl Simd for Portable {
         map2(a, b, Ord::min)
     }
     #[inline(always)]
+    unsafe fn wleast(a: W, b: W) -> W {
+        map2(a, b, |a, b| if f32::from_bits(a) < f32::from_bits(b) { a } else { b })
+    }
+    #[inline(always)]
+    unsafe fn wgreatest(a: W, b: W) -> W {
+        map2(a, b, |a, b| if f32::from_bits(a) > f32::from_bits(b) { a } else { b })
+    }
+    #[inline(always)]
     unsafe fn wearliest([old, then]: [W; 2], x: W, at: W) -> [W; 2] {
         let less = map2(x, old, |x, old| f32::from_bits(x) < f32::from_bits(old));
         let choose =

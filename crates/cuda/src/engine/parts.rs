@@ -1,6 +1,6 @@
 //! Cutting a walk into parts that fit somewhere.
 
-use warpfold_core::layout::{Dim, Traversal};
+use warpfold_core::layout::{Dim, PerAxis, Traversal};
 
 /// Consecutive positions of a walk that are a box in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) struct Part {
     /// The bytes from the walk's first element to this one's.
     pub(super) offsets: [isize; 2],
     /// The box's dimensions.
-    pub(super) dims: Vec<Dim>,
+    pub(super) dims: PerAxis<Dim>,
 }
 
 impl Part {
@@ -68,9 +68,9 @@ pub(super) fn parts(dims: &[Dim], most: usize) -> impl Iterator<Item = Part> + '
 mod tests {
     use super::*;
 
-    fn dims(lens: &[usize]) -> Vec<Dim> {
+    fn dims(lens: &[usize]) -> PerAxis<Dim> {
         let mut stride = 4;
-        let mut dims: Vec<Dim> = lens
+        let mut dims: PerAxis<Dim> = lens
             .iter()
             .rev()
             .map(|&len| {

@@ -13,7 +13,7 @@ use super::table::{ROW_ALIGNMENT, Table, offset};
 use super::{Array, Engine, Input, output};
 use crate::device::{Address, Limits, Stream};
 use crate::{Error, Result};
-use warpfold_core::layout::Dim;
+use warpfold_core::layout::{Dim, PerAxis};
 use warpfold_core::op::Kind;
 
 /// Bytes of the workspace of a stream: at most these, and at most this part of
@@ -355,7 +355,7 @@ impl Engine {
 /// How rows are reduced where they lie: launches of `count` rows, one for each
 /// step of the other dimensions of the outputs.
 pub(super) struct InPlace {
-    launches: Vec<Dim>,
+    launches: PerAxis<Dim>,
     pub(super) count: usize,
     pub(super) stride: isize,
     /// From row to row in the outputs' positions.

@@ -392,7 +392,7 @@ impl Plan {
         let mut others = inputs.others.into_iter();
         let pieces =
             inputs.items.into_iter().map(|items| Piece { items, others: others.next() }).collect();
-        Ok(Plan { pieces, name, dtype, bytes, ndim, reduced, full })
+        Ok(Plan { pieces, name, dtype, bytes, ndim, reduced: reduced.into_vec(), full })
     }
 
     /// Whether the array is read in boxes, though all of it is reduced: it lies in chunks, and it matters

@@ -40,7 +40,7 @@ fn takes_all(reduction: &Reduction) -> Result<bool> {
     let axes = reduction.named_axes();
     let reduced = axes.resolve(1);
     let reduced = reduced.map_err(|source| Error::Reduce { name: String::new(), source })?;
-    Ok(matches!(axes, Axes::All) || reduced == [true])
+    Ok(matches!(axes, Axes::All) || reduced[..] == [true])
 }
 
 fn column(source: &Source) -> Option<&TableColumn> {

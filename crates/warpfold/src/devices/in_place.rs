@@ -5,7 +5,7 @@ use crate::answer::{Answer, Column, halves};
 use crate::device::Device;
 use crate::partial::Partial;
 use crate::reduction::{Asked, Reduction};
-use warpfold_core::layout::output_shape;
+use warpfold_core::layout::{PerAxis, output_shape};
 use warpfold_core::op::{AnyState, Kind, Numbers, Op};
 use warpfold_core::{DType, Error, Result, fpenv};
 use warpfold_cuda::Engine;
@@ -62,7 +62,7 @@ pub(super) fn check_place(
 pub(super) struct InPlace<'a> {
     first: &'a DeviceArray<'a>,
     second: Option<&'a DeviceArray<'a>>,
-    pub(super) reduced: Vec<bool>,
+    pub(super) reduced: PerAxis<bool>,
     /// The shape of the answers.
     pub(super) shape: Vec<usize>,
 }

@@ -80,7 +80,7 @@ impl Reduction {
             let prepared = Prepared {
                 question: self.clone(),
                 like: Like::new(array),
-                reduced: place.reduced,
+                reduced: place.reduced.into_vec(),
                 shape: place.shape,
                 types: self.answer_types(dtype),
                 steps: asked.map(step).collect::<Result<_>>()?,

@@ -90,7 +90,7 @@ impl Segmented<'_> {
 
     /// Refuses axes that segments do not reduce.
     pub(crate) fn check_axes(&self, shape: &[usize]) -> Result<()> {
-        if shape.len() == 1 && self.reduction.named_axes().resolve(1)? != [true] {
+        if shape.len() == 1 && self.reduction.named_axes().resolve(1)?[..] != [true] {
             return Err(Error::BadSegments {
                 what: "segments reduce the only axis, which is not to be reduced".into(),
                 hint: "leave the axes out",
