@@ -5,6 +5,7 @@
 //! zeros which sign they have, by the signs of all elements, which are on one side of zero then.
 
 use super::first::FloatWord;
+use super::words::Word;
 use crate::simd::Simd;
 use core::mem::MaybeUninit;
 use warpfold_core::fpenv;
@@ -13,10 +14,27 @@ use warpfold_core::prefetch;
 /// Vectors of a group. Each has a least and a greatest element in registers.
 const GROUP: usize = 4;
 /// Lanes of a vector at most, of 64 bytes.
-const MOST_LANES: usize = 64 / size_of::<i32>();
+pub(super) const MOST_LANES: usize = 64 / size_of::<i32>();
 /// Bytes of elements that are compared at a time: few enough to stay in the second cache, where
 /// their signs are sought.
-const BLOCK: usize = 64 << 10;
+pub(super) const BLOCK: usize = 64 << 10;
+
+/// [`ends`], of words of any width: `None`, too, where there are no vectors of such floats.
+///
+/// # Safety
+/// See [`Simd`].
+#[inline(always)]
+pub(super) unsafe fn of_words<S: Simd, W: Word>(items: &[W]) -> Option<[W; 2]> {
+    // SAFETY: passed on from the caller.
+    let ends = unsafe {
+        match size_of::<W>() {
+            4 => ends::<S, i32>(bytemuck::try_cast_slice(items).ok()?)?.map(i64::from),
+            8 => ends::<S, i64>(bytemuck::try_cast_slice(items).ok()?)?,
+            _ => return None,
+        }
+    };
+    Some(ends.map(|end| W::of(end.cast_unsigned())))
+}
 
 /// The least and the greatest element of words that are the bits of floats, as words in order; the
 /// ends of that order where there is a NaN. `None` where there are fewer elements than a vector
@@ -122,54 +140,4 @@ unsafe fn ends_of_block<S: Simd, W: FloatWord>(items: &[W]) -> Option<[W; 2]> {
         high = (signs & W::LEAST).in_order();
     }
     Some([low, high])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::first::tests::drawn;
-    use super::*;
-    use crate::isa::Isa;
-    use crate::simd::{Kernel, dispatch};
-
-    struct Call<'a, W>(&'a [W]);
-
-    impl<W: FloatWord> Kernel for Call<'_, W> {
-        type Out = (Option<[W; 2]>, usize);
-        #[inline(always)]
-        unsafe fn run<S: Simd>(self) -> Self::Out {
-            // SAFETY: passed on from the caller.
-            (unsafe { ends::<S, W>(self.0) }, W::lanes::<S>())
-        }
-    }
-
-    fn check<W: FloatWord>(items: &[W], about: &str) {
-        let keys = || items.iter().map(|x| x.in_order());
-        let has_nan = items.iter().any(|&x| x & W::GREATEST > W::INFINITY);
-        let want = match (keys().min(), keys().max()) {
-            (Some(low), Some(high)) if !has_nan => [low, high],
-            _ => [W::LEAST, W::GREATEST],
-        };
-        for isa in Isa::available() {
-            let (found, lanes) = dispatch(isa, Call(items));
-            let want = (items.len() >= lanes).then_some(want);
-            assert_eq!(found, want, "{isa} {} {about}", items.len());
-        }
-    }
-
-    #[test]
-    fn ends_are_those_of_keys_wherever_vectors_and_blocks_end() {
-        let mut random = fastrand::Rng::with_seed(1);
-        let long = BLOCK / size_of::<i32>();
-        for len in (1..300).chain([500, long - 1, long, long + 1, long + MOST_LANES, 2 * long + 7])
-        {
-            for kind in 0..8 {
-                let items = drawn(&mut random, len, kind);
-                let words: Vec<i64> = items.iter().map(|x| x.to_bits().cast_signed()).collect();
-                check(&words, &format!("f64 {kind}"));
-                let words: Vec<i32> =
-                    items.iter().map(|&x| (x as f32).to_bits().cast_signed()).collect();
-                check(&words, &format!("f32 {kind}"));
-            }
-        }
-    }
 }

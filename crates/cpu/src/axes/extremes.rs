@@ -150,7 +150,7 @@ impl<W: Word> Lanes for Ends<W> {
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(W, W, ())> {
         // SAFETY: passed on from the caller.
-        if let Some([least, greatest]) = unsafe { W::ends_of_floats::<S>(items) } {
+        if let Some([least, greatest]) = unsafe { super::ends::of_words::<S, W>(items) } {
             return Some((least, greatest, ()));
         }
         let (least, greatest) = ends::<_, _, true>(items, |x: W| x.in_order());
@@ -363,7 +363,7 @@ impl<W: Word> Order for Real<W> {
     unsafe fn first<S: Simd>(self, items: &[W]) -> Option<usize> {
         let omits = self.nan == W::GREATEST;
         // SAFETY: passed on from the caller.
-        unsafe { W::first_of_floats::<S>(items, self.flip != W::of(0), omits) }
+        unsafe { first::of_words::<S, W>(items, self.flip != W::of(0), omits) }
     }
 }
 

@@ -142,6 +142,26 @@ float_word!(
     or_unordered
 );
 
+/// [`first`], of words of any width: `None`, too, where there are no vectors of such floats.
+///
+/// # Safety
+/// See [`Simd`].
+#[inline(always)]
+pub(super) unsafe fn of_words<S: Simd, W: Word>(
+    items: &[W],
+    greatest: bool,
+    omits: bool,
+) -> Option<usize> {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        match size_of::<W>() {
+            4 => first::<S, i32>(bytemuck::try_cast_slice(items).ok()?, greatest, omits),
+            8 => first::<S, i64>(bytemuck::try_cast_slice(items).ok()?, greatest, omits),
+            _ => None,
+        }
+    }
+}
+
 /// The place of the first of the least elements, or of the greatest; NaNs are left out where it
 /// `omits` them. `None` where there are fewer elements than a vector has, where there is a NaN that
 /// is not left out, where nothing may be left, and where subnormals are taken for zeros and would
@@ -246,43 +266,27 @@ pub(super) unsafe fn first<S: Simd, W: FloatWord>(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
+    use super::super::ends::{self, ends};
     use super::*;
     use crate::isa::Isa;
     use crate::simd::{Kernel, dispatch};
 
-    /// Numbers of eight kinds, some of which are odd, also at the ends of vectors and of groups.
-    pub(in crate::axes) fn drawn(random: &mut fastrand::Rng, len: usize, kind: usize) -> Vec<f64> {
-        let odd = [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1e-40, -1.0];
-        let mut items: Vec<f64> = (0..len)
-            .map(|_| match kind {
-                0 => f64::from(random.i32(-1000..1000)),
-                1 => f64::from(random.i32(0..3)),
-                2 => f64::INFINITY,
-                3 => -f64::from(random.i32(0..2)),
-                _ => f64::from(random.f32()) - 0.5,
-            })
-            .collect();
-        for _ in 0..if kind < 4 { 0 } else { kind - 3 } {
-            let at = [0, len - 1, random.usize(..len)][random.usize(..3)];
-            items[at] = odd[random.usize(if kind < 6 { 2 } else { 0 }..odd.len())];
-        }
-        items
-    }
-
+    /// What is asked, and of what.
     struct Call<'a, W>(&'a [W], bool, bool);
 
     impl<W: FloatWord> Kernel for Call<'_, W> {
-        type Out = (Option<usize>, usize);
+        type Out = (Option<usize>, Option<[W; 2]>, usize);
         #[inline(always)]
         unsafe fn run<S: Simd>(self) -> Self::Out {
+            let Call(items, greatest, omits) = self;
             // SAFETY: passed on from the caller.
-            (unsafe { first::<S, W>(self.0, self.1, self.2) }, W::lanes::<S>())
+            unsafe { (first::<S, W>(items, greatest, omits), ends::<S, W>(items), W::lanes::<S>()) }
         }
     }
 
     /// The place of the best of numbers that are no NaNs, of which [`first`] may know nothing.
-    fn want(items: &[f64], greatest: bool, omits: bool, lanes: usize) -> Option<usize> {
+    fn want(items: &[f64], greatest: bool, omits: bool) -> Option<usize> {
         let numbers = items.iter().enumerate().filter(|(_, x)| !x.is_nan());
         let better = |x: f64, best: f64| if greatest { x > best } else { x < best };
         let found = numbers.fold(None, |best: Option<(usize, f64)>, (i, &x)| match best {
@@ -292,30 +296,54 @@ pub(super) mod tests {
         let (place, best) = found?;
         let worst = if greatest { f64::NEG_INFINITY } else { f64::INFINITY };
         let is_known = if omits { best != worst } else { items.iter().all(|x| !x.is_nan()) };
-        (is_known && items.len() >= lanes).then_some(place)
+        is_known.then_some(place)
+    }
+
+    /// Checks what is found of words that are the bits of numbers.
+    fn check<W: FloatWord>(words: &[W], items: &[f64], about: &str) {
+        let keys = || words.iter().map(|x| x.in_order());
+        let low_high = match (keys().min(), keys().max()) {
+            (Some(low), Some(high)) if !items.iter().any(|x| x.is_nan()) => [low, high],
+            _ => [W::LEAST, W::GREATEST],
+        };
+        for isa in Isa::available() {
+            for (greatest, omits) in [(false, false), (true, false), (false, true), (true, true)] {
+                let (place, ends, lanes) = dispatch(isa, Call(words, greatest, omits));
+                let is_vector = words.len() >= lanes;
+                let wanted = want(items, greatest, omits).filter(|_| is_vector);
+                assert_eq!(place, wanted, "{about} {isa} {greatest} {omits}");
+                assert_eq!(ends, is_vector.then_some(low_high), "{about} {isa}");
+            }
+        }
     }
 
     #[test]
-    fn the_first_of_the_best_is_found_wherever_vectors_end() {
+    fn the_first_and_the_ends_are_found_wherever_vectors_end() {
         let mut random = fastrand::Rng::with_seed(1);
-        for len in (1..300).chain([500, MOST - 1, MOST]) {
+        let nan = f64::NAN;
+        let odd = [nan, -nan, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1e-40, -1.0];
+        let block = ends::BLOCK / size_of::<i32>();
+        let long = [500, MOST - 1, MOST, block - 1, block + 1, block + ends::MOST_LANES];
+        for len in (1..300).chain(long) {
             for kind in 0..8 {
-                let items = drawn(&mut random, len, kind);
-                let words: Vec<i64> = items.iter().map(|x| x.to_bits().cast_signed()).collect();
-                let short: Vec<i32> =
-                    items.iter().map(|&x| (x as f32).to_bits().cast_signed()).collect();
-                for isa in Isa::available() {
-                    for (greatest, omits) in
-                        [(false, false), (true, false), (false, true), (true, true)]
-                    {
-                        let (found, lanes) = dispatch(isa, Call(&words, greatest, omits));
-                        let wanted = want(&items, greatest, omits, lanes);
-                        assert_eq!(found, wanted, "f64 {isa} {len} {kind} {greatest} {omits}");
-                        let (found, lanes) = dispatch(isa, Call(&short, greatest, omits));
-                        let wanted = want(&items, greatest, omits, lanes);
-                        assert_eq!(found, wanted, "f32 {isa} {len} {kind} {greatest} {omits}");
-                    }
+                let mut items: Vec<f64> = (0..len)
+                    .map(|_| match kind {
+                        0 => f64::from(random.i32(-1000..1000)),
+                        1 => f64::from(random.i32(0..3)),
+                        2 => f64::INFINITY,
+                        3 => -f64::from(random.i32(0..2)),
+                        _ => f64::from(random.f32()) - 0.5,
+                    })
+                    .collect();
+                // At the ends of groups and of vectors, too.
+                for _ in 0..kind % 4 {
+                    let at = [0, len - 1, random.usize(..len)][random.usize(..3)];
+                    items[at] = odd[random.usize(if kind < 6 { 2 } else { 0 }..odd.len())];
                 }
+                let words: Vec<i64> = items.iter().map(|x| x.to_bits().cast_signed()).collect();
+                check(&words, &items, &format!("f64 {len} {kind}"));
+                let short = items.iter().map(|&x| (x as f32).to_bits().cast_signed());
+                check(&short.collect::<Vec<i32>>(), &items, &format!("f32 {len} {kind}"));
             }
         }
     }

@@ -4,8 +4,6 @@
 //! with, and not another loop: an operation is compiled for each width.
 
 use super::extremes::Asked;
-use super::{ends, first};
-use crate::simd::Simd;
 use core::ops::{BitAnd, BitOr, BitXor, Not};
 use warpfold_core::DType;
 use warpfold_core::element::Key;
@@ -31,22 +29,6 @@ pub(super) trait Word:
     fn in_order(self) -> Self;
     /// Words of floats in the order of their values: the same for -0 and +0.
     fn by_value(self) -> Self;
-    /// The place of the first of the least floats of words that are the bits of floats, or of the
-    /// greatest: see [`first::first`]. `None` where there is no such loop, too.
-    ///
-    /// # Safety
-    /// See [`Simd`].
-    unsafe fn first_of_floats<S: Simd>(
-        words: &[Self],
-        greatest: bool,
-        omits: bool,
-    ) -> Option<usize>;
-    /// The least and the greatest float, as words in order: see [`ends::ends`]. `None` where there
-    /// is no such loop, too.
-    ///
-    /// # Safety
-    /// See [`Simd`].
-    unsafe fn ends_of_floats<S: Simd>(words: &[Self]) -> Option<[Self; 2]>;
     /// Writes the extremes of rows of floats, `column` elements from the beginning of each, or `nan`
     /// where there is one, and returns whether they are right: not without it. `None` where there are
     /// no such instructions. Subnormals are not to be taken for zeros.
@@ -106,9 +88,7 @@ macro_rules! few_ends {
 }
 
 macro_rules! word {
-    ($($word:ident, |$words:ident, $greatest:ident, $omits:ident| $first:expr,
-       |$items:ident| $ends:expr,
-       |$rows:ident, $column:ident, $asked:ident, $nan:ident, $to:ident| $few:expr;)*) => {$(
+    ($($word:ident, |$rows:ident, $column:ident, $asked:ident, $nan:ident, $to:ident| $few:expr;)*) => {$(
         impl Word for $word {
             #[inline(always)]
             fn of(bits: u64) -> Self {
@@ -138,18 +118,6 @@ macro_rules! word {
                 ((self & $word::MAX) ^ sign).wrapping_sub(sign)
             }
             #[inline(always)]
-            unsafe fn first_of_floats<S: Simd>(
-                $words: &[Self],
-                $greatest: bool,
-                $omits: bool,
-            ) -> Option<usize> {
-                $first
-            }
-            #[inline(always)]
-            unsafe fn ends_of_floats<S: Simd>($items: &[Self]) -> Option<[Self; 2]> {
-                $ends
-            }
-            #[inline(always)]
             unsafe fn few_ends<const N: usize>(
                 $rows: &[*const Self],
                 $column: usize,
@@ -162,20 +130,10 @@ macro_rules! word {
     )*};
 }
 word! {
-    i8, |_words, _greatest, _omits| None, |_items| None, |_rows, _column, _asked, _nan, _to| None;
-    i16, |_words, _greatest, _omits| None, |_items| None, |_rows, _column, _asked, _nan, _to| None;
-    i32,
-        // SAFETY: passed on from the caller.
-        |words, greatest, omits| unsafe { first::first::<S, i32>(words, greatest, omits) },
-        // SAFETY: as above.
-        |items| unsafe { ends::ends::<S, i32>(items) },
-        |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f32, u32);
-    i64,
-        // SAFETY: as above.
-        |words, greatest, omits| unsafe { first::first::<S, i64>(words, greatest, omits) },
-        // SAFETY: as above.
-        |items| unsafe { ends::ends::<S, i64>(items) },
-        |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f64, u64);
+    i8, |_rows, _column, _asked, _nan, _to| None;
+    i16, |_rows, _column, _asked, _nan, _to| None;
+    i32, |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f32, u32);
+    i64, |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f64, u64);
 }
 
 /// Calls a generic function with the word of so many bytes.
