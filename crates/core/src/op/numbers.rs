@@ -190,8 +190,9 @@ impl Unwritten {
     /// As [`Numbers::zeros`] does.
     #[must_use]
     pub fn new(dtype: DType, len: usize) -> Unwritten {
-        let mut words = Vec::with_capacity(len.saturating_mul(dtype.size()).div_ceil(8));
-        words.resize_with(words.capacity(), MaybeUninit::uninit);
+        let mut words = Vec::new();
+        // No word beyond the numbers', which nobody would write.
+        words.resize_with(len.saturating_mul(dtype.size()).div_ceil(8), MaybeUninit::uninit);
         // Its end may be no number's.
         if let Some(last) = words.last_mut() {
             last.write(0);
