@@ -25,8 +25,6 @@ pub(crate) struct Source {
     /// The addresses of the arrays' elements of index 0; the second is null
     /// if there is one array.
     origins: [*const u8; 2],
-    /// Whether the bytes between elements may be read like these.
-    pub(crate) gaps: bool,
 }
 
 // SAFETY: a source reads nothing: whoever reads through its pointers vouches
@@ -37,13 +35,8 @@ unsafe impl Sync for Source {}
 
 impl Source {
     /// The arrays whose elements of index 0 lie there.
-    pub(crate) fn new(
-        dtype: DType,
-        first: *const u8,
-        second: Option<*const u8>,
-        gaps: bool,
-    ) -> Self {
-        Source { dtype, origins: [first, second.unwrap_or(core::ptr::null())], gaps }
+    pub(crate) fn new(dtype: DType, first: *const u8, second: Option<*const u8>) -> Self {
+        Source { dtype, origins: [first, second.unwrap_or(core::ptr::null())] }
     }
 
     fn arrays(&self) -> usize {
@@ -190,7 +183,6 @@ pub(crate) unsafe fn for_each_column(
                     columns: count,
                     row_stride: size.cast_signed(),
                     column_stride: stride,
-                    gaps: source.gaps,
                 };
                 // SAFETY: the elements of the innermost dimension from `at` on, and their
                 // neighbours, which the caller vouches for.
@@ -228,9 +220,8 @@ unsafe fn copy(walk: &Traversal, array: usize, source: &Source, position: usize,
         };
         let from = source.origins[array].wrapping_offset(walk.locate(at)[array]);
         let (now, after) = core::mem::take(&mut to).split_at_mut(rows * columns * size);
-        let gaps = source.gaps;
         // SAFETY: elements of the walk, which the caller guarantees.
-        unsafe { Pack { from, size, rows, columns, row_stride, column_stride, gaps }.fill(now) };
+        unsafe { Pack { from, size, rows, columns, row_stride, column_stride }.fill(now) };
         at += rows * columns;
         to = after;
     }
@@ -259,7 +250,7 @@ mod tests {
                 for (first, columns) in [(0, wide), (wide / 2, wide - wide / 2)] {
                     let last = if up { (inner - 1) * wide * size } else { 0 };
                     let origin = bytes.as_ptr().wrapping_add(first * size + last);
-                    let source = Source::new(dtype, origin, None, true);
+                    let source = Source::new(dtype, origin, None);
                     let len = outer * inner;
                     for positions in [0..len, len / 3..len, len / 3..len / 2] {
                         let mut got = vec![Vec::new(); columns];

@@ -27,8 +27,6 @@ pub(crate) struct Pack {
     /// Bytes from one row to the next, and from one column to the next.
     pub(crate) row_stride: isize,
     pub(crate) column_stride: isize,
-    /// Whether the bytes between the elements of a row may be read, too.
-    pub(crate) gaps: bool,
 }
 
 impl Pack {
@@ -84,7 +82,7 @@ impl Pack {
     /// # Safety
     /// As for [`fill`](Self::fill); `to` has room for the table, aligned or not.
     unsafe fn copy<W: Word>(self, to: *mut W, pitch: usize) {
-        let Pack { rows, columns, row_stride, column_stride, gaps, .. } = self;
+        let Pack { rows, columns, row_stride, column_stride, .. } = self;
         let size = size_of::<W>().cast_signed();
         // SAFETY: rows of the table, each to its place.
         unsafe {
@@ -108,13 +106,12 @@ impl Pack {
                     one_by_one(self.at(0, column), row_stride, to.add(column), pitch, rows);
                 }
             } else {
-                let step = if gaps { column_stride / size } else { 0 };
-                let whole = column_stride % size == 0;
+                let step = if column_stride % size == 0 { column_stride / size } else { 0 };
                 for row in 0..rows {
                     let (from, to) = (self.at::<W>(row, 0), to.add(row * pitch));
                     let done = match step {
-                        2 if whole => every_second(from, to, columns),
-                        4 if whole => every_fourth(from, to, columns),
+                        2 if SKIPS => every_second(from, to, columns),
+                        4 if SKIPS => every_fourth(from, to, columns),
                         _ => 0,
                     };
                     let from = from.wrapping_byte_offset(done.cast_signed() * column_stride);
@@ -167,16 +164,25 @@ const SHORT: usize = 16;
 /// Of so many rows each has a line in the first cache: shorter ones are copied column by column.
 const FEW_ROWS: usize = 64;
 
-/// Copies elements `stride` bytes apart to places `step` elements apart, each by a load of its own:
-/// what lies between them may be written by others.
+/// Copies elements `stride` bytes apart to places `step` elements apart, each by a load of its own.
 ///
 /// # Safety
 /// The elements may be read, and `to` has room for them.
 #[inline(always)]
 unsafe fn one_by_one<W: Word>(from: *const W, stride: isize, to: *mut W, step: usize, len: usize) {
     let mut from = from;
-    for i in 0..len {
-        // SAFETY: the caller vouches for it.
+    // Of the longest elements four are loaded before they are stored.
+    let whole = if size_of::<W>() == 8 && step == 1 { len / 4 * 4 } else { 0 };
+    for i in (0..whole).step_by(4) {
+        // SAFETY: the caller vouches for it, here and below.
+        unsafe {
+            let four = [0, 1, 2, 3].map(|i| from.wrapping_byte_offset(i * stride).read_unaligned());
+            to.add(i).cast::<[W; 4]>().write_unaligned(four);
+        }
+        from = from.wrapping_byte_offset(4 * stride);
+    }
+    for i in whole..len {
+        // SAFETY: as above.
         unsafe { to.add(i * step).write_unaligned(from.read_unaligned()) };
         from = from.wrapping_byte_offset(stride);
     }
@@ -185,8 +191,12 @@ unsafe fn one_by_one<W: Word>(from: *const W, stride: isize, to: *mut W, step: u
 /// Copies every second element, and returns how many it has copied: those whose gaps
 /// lie before the last element.
 ///
+/// The gaps may be another thread's to write, and are on pages of elements. So they are read by
+/// instructions that compilers know nothing of, which is to read each byte by itself, atomically, and
+/// what was read of gaps is dropped.
+///
 /// # Safety
-/// As for [`one_by_one`]; the gaps may be read, too.
+/// As for [`one_by_one`].
 #[inline(always)]
 unsafe fn every_second<W: Word>(from: *const W, to: *mut W, len: usize) -> usize {
     let step = BYTES / size_of::<W>();
@@ -225,10 +235,16 @@ unsafe fn every_fourth<W: Word>(from: *const W, to: *mut W, len: usize) -> usize
 
 /// Bytes of a [`Vector`].
 const BYTES: usize = 16;
+/// Whether there is an instruction that reads a vector behind the back of the compiler.
+const SKIPS: bool = cfg!(any(x86_vectors, all(target_arch = "aarch64", not(miri))));
 
+/// A vector at an address.
+///
+/// # Safety
+/// These bytes are there, whoever may write those that are dropped.
 #[inline(always)]
 unsafe fn vector<W>(from: *const W) -> Vector {
-    // SAFETY: passed on from the caller: the bytes of a vector may be read.
+    // SAFETY: passed on from the caller.
     unsafe { Vector::from(from.cast()) }
 }
 
@@ -256,6 +272,7 @@ use words::Vector;
 #[cfg(x86_vectors)]
 mod sse2 {
     use super::Word;
+    use core::arch::asm;
     use core::arch::x86_64::*;
 
     /// Any elements.
@@ -264,11 +281,16 @@ mod sse2 {
 
     impl Vector {
         /// # Safety
-        /// The bytes may be read.
+        /// See [`vector`](super::vector).
         #[inline(always)]
         pub(super) unsafe fn from(from: *const u8) -> Vector {
+            let bytes;
             // SAFETY: SSE2 is part of x86-64; the caller vouches for the bytes.
-            Vector(unsafe { _mm_loadu_si128(from.cast()) })
+            unsafe {
+                asm!("movdqu {}, [{}]", out(xmm_reg) bytes, in(reg) from,
+                    options(pure, readonly, nostack, preserves_flags));
+            }
+            Vector(bytes)
         }
 
         /// # Safety
@@ -421,7 +443,22 @@ mod words {
 
     impl Vector {
         /// # Safety
+        /// See [`vector`](super::vector).
+        #[cfg(target_arch = "aarch64")]
+        #[inline(always)]
+        pub(super) unsafe fn from(from: *const u8) -> Vector {
+            let bytes: core::arch::aarch64::uint8x16_t;
+            // SAFETY: NEON is part of this architecture; the caller vouches for the bytes.
+            unsafe {
+                core::arch::asm!("ldr {:q}, [{}]", out(vreg) bytes, in(reg) from,
+                    options(pure, readonly, nostack, preserves_flags));
+                Vector(core::mem::transmute::<_, [u8; BYTES]>(bytes))
+            }
+        }
+
+        /// # Safety
         /// The bytes may be read.
+        #[cfg(not(target_arch = "aarch64"))]
         #[inline(always)]
         pub(super) unsafe fn from(from: *const u8) -> Vector {
             // SAFETY: the caller vouches for it.
@@ -502,34 +539,31 @@ mod tests {
                 let high = ends.map(|(r, c)| place(r, c)).into_iter().max().unwrap();
                 // Nothing before the first or behind the last element is there to be read.
                 let part = items[..(high - low + 1) as usize].to_vec().into_boxed_slice();
-                for gaps in [false, true] {
-                    let pack = Pack {
-                        from: part.as_ptr().wrapping_offset(-low).cast(),
-                        size,
-                        rows,
-                        columns,
-                        row_stride: row * size as isize,
-                        column_stride: column * size as isize,
-                        gaps,
-                    };
-                    let mut to = vec![0u8; rows * columns * size];
-                    // SAFETY: elements of `part`, and so is what lies between them.
-                    unsafe { pack.fill(&mut to) };
-                    for (i, got) in to.chunks_exact(size).enumerate() {
-                        let expected = items[(place(i / columns, i % columns) - low) as usize];
-                        let got: W = bytemuck::pod_read_unaligned(got);
-                        assert_eq!(got, expected, "{rows} {columns} {row} {column} {gaps}: {i}");
-                    }
-                    // The same with room behind the rows.
-                    let pitch = columns + 3;
-                    let mut wide = vec![0xa5u8; (rows * pitch - 3) * size];
-                    // SAFETY: as above.
-                    unsafe { pack.fill_beside(&mut wide, pitch) };
-                    for (row, got) in wide.chunks(pitch * size).enumerate() {
-                        let (got, behind) = got.split_at(columns * size);
-                        assert_eq!(got, &to[row * columns * size..][..columns * size]);
-                        assert!(behind.iter().all(|&byte| byte == 0xa5));
-                    }
+                let pack = Pack {
+                    from: part.as_ptr().wrapping_offset(-low).cast(),
+                    size,
+                    rows,
+                    columns,
+                    row_stride: row * size as isize,
+                    column_stride: column * size as isize,
+                };
+                let mut to = vec![0u8; rows * columns * size];
+                // SAFETY: elements of `part`, and so is what lies between them.
+                unsafe { pack.fill(&mut to) };
+                for (i, got) in to.chunks_exact(size).enumerate() {
+                    let expected = items[(place(i / columns, i % columns) - low) as usize];
+                    let got: W = bytemuck::pod_read_unaligned(got);
+                    assert_eq!(got, expected, "{rows} {columns} {row} {column}: {i}");
+                }
+                // The same with room behind the rows.
+                let pitch = columns + 3;
+                let mut wide = vec![0xa5u8; (rows * pitch - 3) * size];
+                // SAFETY: as above.
+                unsafe { pack.fill_beside(&mut wide, pitch) };
+                for (row, got) in wide.chunks(pitch * size).enumerate() {
+                    let (got, behind) = got.split_at(columns * size);
+                    assert_eq!(got, &to[row * columns * size..][..columns * size]);
+                    assert!(behind.iter().all(|&byte| byte == 0xa5));
                 }
             }
         }
@@ -548,8 +582,7 @@ mod tests {
         let bytes: Vec<u8> = (0..900).map(|i| (i * 7) as u8).collect();
         for (row_stride, column_stride) in [(80, 8), (8, 80), (160, 16), (8, 88)] {
             let from = bytes[1..].as_ptr();
-            let pack =
-                Pack { from, size: 8, rows: 5, columns: 5, row_stride, column_stride, gaps: true };
+            let pack = Pack { from, size: 8, rows: 5, columns: 5, row_stride, column_stride };
             let mut to = [0u8; 200];
             // SAFETY: elements of `bytes`.
             unsafe { pack.fill(&mut to) };

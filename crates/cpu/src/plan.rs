@@ -52,12 +52,7 @@ impl<'a> Plan<'a> {
         let strides = [first.strides(), second.map_or(&[][..], View::strides)];
         let Split { kept, reduced, outputs } = Split::new(first.shape(), strides, reduced)?;
         Ok(Plan {
-            source: Source::new(
-                first.dtype(),
-                first.origin(),
-                second.map(View::origin),
-                first.has_readable_gaps() && second.is_none_or(View::has_readable_gaps),
-            ),
+            source: Source::new(first.dtype(), first.origin(), second.map(View::origin)),
             indexed: OnceLock::new(),
             plain: Traversal::new(&reduced, false),
             outputs,
@@ -138,11 +133,6 @@ impl<'a> Plan<'a> {
     /// The element type.
     pub(crate) fn dtype(&self) -> DType {
         self.source.dtype
-    }
-
-    /// Whether the bytes between the elements may be read, too.
-    pub(crate) fn has_readable_gaps(&self) -> bool {
-        self.source.gaps
     }
 
     /// How many outputs there are.

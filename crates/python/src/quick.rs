@@ -24,7 +24,7 @@ const FEW_IN_ROWS: usize = 8192;
 /// Outputs along an axis that are answered sooner one by one than together: by what one takes.
 fn few_outputs(op: Op, dtype: DType) -> usize {
     match op {
-        Op::ArgMin | Op::ArgMax | Op::Any | Op::All | Op::CountNonzero => 128,
+        Op::ArgMin | Op::ArgMax | Op::Any | Op::All | Op::CountNonzero | Op::CountNan => 128,
         Op::Min | Op::Max => 32,
         Op::Sum if !dtype.is_float() => 32,
         _ => 8,
@@ -247,6 +247,7 @@ fn of_floats<T: FloatNumber + Into<f64>>(op: Op, items: &[T]) -> Option<Answer> 
         Op::Var => warpfold::var(items, 0),
         Op::Std => warpfold::std(items, 0),
         Op::Norm2 => warpfold::norm2(items),
+        Op::CountNan => return Some(Answer::Count(warpfold::count_nan(items) as usize)),
         _ => return of_any(op, items),
     };
     Some(Answer::Real(real.into()))

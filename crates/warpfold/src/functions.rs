@@ -316,6 +316,16 @@ pub fn count_nonzero<T: Number>(items: impl Items<T>) -> u64 {
     counts(&items).nonzero
 }
 
+/// How many elements are NaN.
+///
+/// ```
+/// assert_eq!(warpfold::count_nan(&[0.0, f64::NAN]), 1);
+/// ```
+#[must_use]
+pub fn count_nan<T: FloatNumber>(items: impl Items<T>) -> u64 {
+    counts(&items).nans
+}
+
 /// Whether any element is not zero; NaN is not. False of nothing.
 ///
 /// ```

@@ -134,8 +134,8 @@ pub use device::Device;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub use devices::{DeviceArray, DeviceArrayMut, DeviceStream, Prepared, PreparedPartial};
 pub use functions::{
-    all, any, argmax, argmin, count_nonzero, dot, dot_i128, logsumexp, max, mean, min, minmax,
-    norm_inf, norm1, norm2, norm2 as norm, prod, range, std, sum, sum_i128, sumsq, var,
+    all, any, argmax, argmin, count_nan, count_nonzero, dot, dot_i128, logsumexp, max, mean, min,
+    minmax, norm_inf, norm1, norm2, norm2 as norm, prod, range, std, sum, sum_i128, sumsq, var,
 };
 pub use groups::{GroupBy, GroupColumn, GroupPartial, Grouped, KeyColumn, KeyValues, Keys, Order};
 pub use items::Items;

@@ -15,8 +15,6 @@ pub struct View<'a> {
     origin: *const u8,
     shape: Vec<usize>,
     strides: Vec<isize>,
-    /// Whether the bytes between the elements may be read like these.
-    gaps: bool,
     data: PhantomData<&'a [u8]>,
 }
 
@@ -35,7 +33,6 @@ impl<'a> View<'a> {
             origin: items.as_ptr().cast(),
             shape: vec![items.len()],
             strides: vec![size_of::<T>().cast_signed()],
-            gaps: true,
             data: PhantomData,
         }
     }
@@ -72,7 +69,6 @@ impl<'a> View<'a> {
             origin: bytes.as_ptr(),
             shape: shape.to_vec(),
             strides: strides.to_vec(),
-            gaps: true,
             data: PhantomData,
         };
         // The lowest and highest byte that an element begins at, in wide
@@ -139,7 +135,7 @@ impl<'a> View<'a> {
     ) -> View<'a> {
         let mut strides = strides.to_vec();
         tame(dtype, shape, &mut strides);
-        View { dtype, origin, shape: shape.to_vec(), strides, gaps: false, data: PhantomData }
+        View { dtype, origin, shape: shape.to_vec(), strides, data: PhantomData }
     }
 
     /// The same elements, which follow each other in memory, in another shape;
@@ -245,21 +241,6 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn origin(&self) -> *const u8 {
         self.origin
-    }
-
-    /// Whether the bytes between the first and the last element in memory may be read, too,
-    /// where they are not elements: so of a view of a slice, but not of one
-    /// [at a pointer](Self::from_raw), whose neighbours others may be writing.
-    ///
-    /// ```
-    /// use warpfold_core::layout::View;
-    /// let every_second = View::of_strided(&[1, 2, 3], 0, &[2], &[2])?;
-    /// assert!(every_second.has_readable_gaps());
-    /// # Ok::<(), warpfold_core::Error>(())
-    /// ```
-    #[must_use]
-    pub fn has_readable_gaps(&self) -> bool {
-        self.gaps
     }
 
     /// Fills `to` with elements of a view of one axis, from index `first` on.

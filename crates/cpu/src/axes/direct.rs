@@ -485,15 +485,9 @@ impl<T: Factor> Accumulators for Found<T> {
         }
     }
 
-    fn answer(
-        &mut self,
-        place: usize,
-        lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    ) {
+    fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
         let to: &mut [T] = bytemuck::cast_slice_mut(to);
-        dispatch_accumulators(self.isa, Answer { lanes: &self.lanes, place, lengths, to, missing });
+        dispatch_accumulators(self.isa, Answer { lanes: &self.lanes, lengths, to, missing });
     }
 }
 
@@ -637,10 +631,9 @@ impl<T: Factor> Kernel for Columns<'_, '_, T> {
     }
 }
 
-/// Answers outputs from `place` on.
+/// Answers outputs.
 struct Answer<'a, T> {
     lanes: &'a [Abreast<LANES>],
-    place: usize,
     lengths: Lengths<'a>,
     to: &'a mut [T],
     missing: &'a mut Vec<usize>,
@@ -651,25 +644,17 @@ impl<T: Factor> Kernel for Answer<'_, T> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Answer { lanes, place, lengths, to, missing } = self;
-        let (mut at, mut to) = (place, to);
+        let Answer { lanes, lengths, to, missing } = self;
         let mut shares = [1.0; LANES];
-        while !to.is_empty() {
-            let lane = at % LANES;
-            let count = (LANES - lane).min(to.len());
-            for (i, share) in shares[lane..lane + count].iter_mut().enumerate() {
-                *share = T::share(lengths.at(at + i) as f64);
+        for (group, to) in to.chunks_mut(LANES).enumerate() {
+            let first = group * LANES;
+            for (i, share) in shares[..to.len()].iter_mut().enumerate() {
+                *share = T::share(lengths.at(first + i) as f64);
             }
             let mut products = [T::ONE; LANES];
-            let doubts = lanes[at / LANES].rounded(&shares, &mut products);
-            let (some, rest) = to.split_at_mut(count);
-            some.copy_from_slice(&products[lane..lane + count]);
-            for (i, &doubt) in doubts[lane..lane + count].iter().enumerate() {
-                if doubt != 0 {
-                    missing.push(at + i);
-                }
-            }
-            (at, to) = (at + count, rest);
+            let doubts = lanes[group].rounded(&shares, &mut products);
+            to.copy_from_slice(&products[..to.len()]);
+            missing.extend((0..to.len()).filter(|&i| doubts[i] != 0).map(|i| first + i));
         }
     }
 }

@@ -95,7 +95,10 @@ pub(crate) enum Asked {
     Magnitude,
 }
 
-/// The least and the greatest float, NaNs included.
+/// The least and the greatest float, NaNs included or left out.
+///
+/// Words of floats in order have NaNs at both ends. Where those are left out, each of the two words
+/// is taken in an order of its own, turned until all NaNs are at the end that it does not look for.
 #[derive(Clone, Copy)]
 pub(super) struct Ends<W> {
     pub(super) asked: Asked,
@@ -105,6 +108,36 @@ pub(super) struct Ends<W> {
     pub(super) infinity: W,
     /// Those of NaN, where that is an answer.
     pub(super) nan: Option<W>,
+    /// Whether NaNs are left out.
+    pub(super) omits: bool,
+}
+
+impl<W: Word> Ends<W> {
+    /// What is subtracted from words in order, for the least and for the greatest.
+    #[inline(always)]
+    fn turns(self) -> [W; 2] {
+        let turns = [(!self.infinity).counted(W::LEAST), self.infinity.counted(W::GREATEST)];
+        if self.omits { turns } else { [W::of(0); 2] }
+    }
+
+    /// The answer that two words are, and whether there is one: no NaN that counts, and an element.
+    #[inline(always)]
+    fn end(self, mut min: W, mut max: W) -> (W, bool) {
+        if self.omits {
+            let [low, high] = self.turns();
+            min = min.counted(W::of(0).counted(low));
+            max = max.counted(W::of(0).counted(high));
+        }
+        let end = match self.asked {
+            Asked::Min => min.in_order(),
+            Asked::Max => max.in_order(),
+            // Without the sign bit, bits of floats are in the order of magnitudes.
+            Asked::Magnitude => (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST),
+        };
+        // Of negative numbers in order all bits but the sign are flipped.
+        let [least, greatest] = [!self.infinity, self.infinity];
+        (end, (min >= least) & (min <= greatest) & (max >= least) & (max <= greatest))
+    }
 }
 
 impl<W: Word> Lanes for Ends<W> {
@@ -117,9 +150,9 @@ impl<W: Word> Lanes for Ends<W> {
 
     #[inline(always)]
     fn take(self, a: &mut W, b: &mut W, (): &mut (), x: W, _: u32) {
-        let key = x.in_order();
-        *a = (*a).min(key);
-        *b = (*b).max(key);
+        let (key, turns) = (x.in_order(), self.turns());
+        *a = (*a).min(key.counted(turns[0]));
+        *b = (*b).max(key.counted(turns[1]));
     }
 
     #[inline(always)]
@@ -141,6 +174,14 @@ impl<W: Word> Lanes for Ends<W> {
         for i in 0..N {
             keys[i] = items[i].in_order();
         }
+        if self.omits {
+            let [low, high] = self.turns();
+            for i in 0..N {
+                a[i] = a[i].min(keys[i].counted(low));
+                b[i] = b[i].max(keys[i].counted(high));
+            }
+            return;
+        }
         for i in 0..N {
             a[i] = a[i].min(keys[i]);
             b[i] = b[i].max(keys[i]);
@@ -150,8 +191,18 @@ impl<W: Word> Lanes for Ends<W> {
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(W, W, ())> {
         // SAFETY: passed on from the caller.
-        if let Some([least, greatest]) = unsafe { super::ends::of_words::<S, W>(items) } {
-            return Some((least, greatest, ()));
+        let found = unsafe { super::ends::of_words::<S, W>(items, self.omits) };
+        let turns = self.turns();
+        if let Some([least, greatest]) = found {
+            if least > greatest {
+                return Some(Self::START);
+            }
+            return Some((least.counted(turns[0]), greatest.counted(turns[1]), ()));
+        }
+        if self.omits {
+            let least = ends::<_, _, false>(items, |x: W| x.in_order().counted(turns[0])).0;
+            let most = ends::<_, _, false>(items, |x: W| !x.in_order().counted(turns[1])).0;
+            return Some((least, !most, ()));
         }
         let (least, greatest) = ends::<_, _, true>(items, |x: W| x.in_order());
         Some((least, greatest, ()))
@@ -199,43 +250,27 @@ impl<W: Word> Lanes for Ends<W> {
             return Some(self.nan.is_some() || odd == W::of(0));
         }
         // SAFETY: passed on from the caller.
-        unsafe { W::few_ends(rows, column, (self.asked, self.nan), to) }
+        unsafe { W::few_ends(rows, column, self, to) }
     }
 
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (min, max, ()): (W, W, ()), _: u64) -> (W, bool) {
-        let greatest = self.infinity;
-        let least = greatest ^ W::of(u64::MAX);
-        let end = match self.asked {
-            Asked::Min => min.in_order(),
-            Asked::Max => max.in_order(),
-            Asked::Magnitude => (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST),
-        };
-        (end, (min >= least) & (max <= greatest))
+        self.end(min, max)
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [W], request: Request<'_>) {
-        let greatest = self.infinity;
-        // Of negative numbers in order all bits but the sign are flipped.
-        let least = greatest ^ W::of(u64::MAX);
         let mut usual = true;
         for ((to, &min), &max) in to.iter_mut().zip(words.a).zip(words.b) {
-            usual &= (min >= least) & (max <= greatest);
-            *to = match self.asked {
-                Asked::Min => min.in_order(),
-                Asked::Max => max.in_order(),
-                // Without the sign bit, bits of floats are in the order of magnitudes.
-                Asked::Magnitude => {
-                    (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST)
-                }
-            };
+            let (end, is_usual) = self.end(min, max);
+            usual &= is_usual;
+            *to = end;
         }
         if !usual {
-            let is_usual = |i: usize| words.a[i] >= least && words.b[i] <= greatest;
+            let is_usual = |i: usize| self.end(words.a[i], words.b[i]).1;
             for (i, to) in to.iter_mut().enumerate().filter(|&(i, _)| !is_usual(i)) {
                 match self.nan {
                     Some(nan) => *to = nan,
-                    None => request.missing.push(request.place + i),
+                    None => request.missing.push(i),
                 }
             }
         }
@@ -532,7 +567,6 @@ impl<O: Order> Lanes for First<O> {
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         to.iter_mut().zip(words.b).for_each(|(to, &at)| *to = u64::from(at));
-        let none = (0..to.len()).filter(|&i| self.order.is_none(words.a[i]));
-        request.missing.extend(none.map(|i| request.place + i));
+        request.missing.extend((0..to.len()).filter(|&i| self.order.is_none(words.a[i])));
     }
 }

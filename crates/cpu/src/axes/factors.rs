@@ -121,15 +121,9 @@ impl<W: Word, const OF: u8> Accumulators for Products<W, OF> {
         self.products[..count].fill(Product::ONE);
     }
 
-    fn answer(
-        &mut self,
-        place: usize,
-        _lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    ) {
+    fn answer(&mut self, _: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
         let to: &mut [u64] = bytemuck::cast_slice_mut(to);
-        for ((place, to), product) in (place..).zip(to).zip(&self.products[place..]) {
+        for ((place, to), product) in to.iter_mut().enumerate().zip(&self.products) {
             *to = product.bits;
             if product.beyond && !product.zero && !self.factors.wrap {
                 missing.push(place);

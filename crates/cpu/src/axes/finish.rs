@@ -109,8 +109,6 @@ impl Scratch {
 /// Who is asked for answers, and where those go that are missing.
 pub(super) struct Request<'a> {
     pub(super) isa: Isa,
-    /// The place of the first output.
-    pub(super) place: usize,
     pub(super) lengths: Lengths<'a>,
     pub(super) scratch: &'a mut Scratch,
     /// The places of outputs without an answer.
@@ -136,14 +134,14 @@ pub(super) type SumsOf<'a> = dyn FnMut(Range<usize>, &[f64; TOGETHER], &mut Pair
 impl Request<'_> {
     /// Answers as many outputs as `to` has room for, by what their sums are.
     pub(super) fn finish(self, wanted: Wanted<'_>, to: &mut [u8], sums: &mut SumsOf<'_>) {
-        let Request { isa, place, lengths, scratch, missing } = self;
+        let Request { isa, lengths, scratch, missing } = self;
         let Sums { pair, numbers, lens } = scratch.sums();
         let Wanted { asked, dtype, least, scales } = wanted;
         let size = dtype.size();
         let mut first = 0;
         for to in to.chunks_mut(TOGETHER * size) {
             let count = to.len() / size;
-            lengths.fill(place + first, &mut lens[..count]);
+            lengths.fill(first, &mut lens[..count]);
             sums(first..first + count, lens, pair);
             let found = match asked {
                 // The first sums are answers: see `exponentials::Logarithms`.
@@ -157,7 +155,7 @@ impl Request<'_> {
                     &*numbers
                 }
             };
-            let mut answers = Answers { isa, found, place: place + first, missing: &mut *missing };
+            let mut answers = Answers { isa, found, place: first, missing: &mut *missing };
             match dtype {
                 DType::F16 => answers.round::<f16>(to),
                 DType::BF16 => answers.round::<bf16>(to),

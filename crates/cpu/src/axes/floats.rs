@@ -375,16 +375,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         }
     }
 
-    fn answer(
-        &mut self,
-        place: usize,
-        lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    ) {
+    fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
         let Floats { isa, asked, nans, dtype, .. } = self.fold;
         if self.leaves {
-            missing.extend(place..place + to.len() / dtype.size());
+            missing.extend(0..to.len() / dtype.size());
             return;
         }
         // Of two elements there is one error, which is the sum of errors.
@@ -401,11 +395,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         if const { Self::LIFTS } {
             set_scales(&mut parts[Frame::scale(P)], lifts, LARGEST_SCALE);
         }
-        let scales = is_scaled.then(|| &parts[Frame::scale(P)][place..]);
+        let scales = is_scaled.then(|| &parts[Frame::scale(P)][..]);
         let wanted = Wanted { asked, dtype, least, scales };
-        let request = Request { isa, place, lengths, scratch, missing };
+        let request = Request { isa, lengths, scratch, missing };
         request.finish(wanted, to, &mut |outputs, lens, pair| {
-            let outputs = place + outputs.start..place + outputs.end;
             let parts = parts.each_ref().map(|part| &part[outputs.clone()]);
             let Pair { first, second } = pair;
             let (first, second) =

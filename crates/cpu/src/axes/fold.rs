@@ -42,17 +42,10 @@ pub(crate) trait RaggedFold: Sync {
 pub(crate) trait Accumulators {
     /// Makes the first `count` of them as if they had seen nothing.
     fn clear(&mut self, count: usize);
-    /// Writes the answers of outputs from `place` on: words as wide as the numbers of
-    /// the operation, as many as `to` has room for, and aligned. Places without an
-    /// answer go to `missing`, in order. Outputs of no elements have answers that mean
-    /// nothing.
-    fn answer(
-        &mut self,
-        place: usize,
-        lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    );
+    /// Writes the answers of outputs: words as wide as the numbers of the operation, as many
+    /// as `to` has room for, and aligned. Places without an answer go to `missing`, in order.
+    /// Outputs of no elements have answers that mean nothing.
+    fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>);
     /// Says which operation is [answered](Self::answer) from now on, and whether that can be: what
     /// one operation keeps may answer another, whose numbers are as wide.
     fn ask(&mut self, question: Part) -> bool {

@@ -56,9 +56,9 @@ impl<W: Word> Lanes for Totals<W> {
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         // The topmost bit alone is the least integer.
-        let (lengths, place, each) = (request.lengths, request.place, -self.bias.wide());
+        let (lengths, each) = (request.lengths, -self.bias.wide());
         // Fewer than 2^31 elements each.
-        let all = |i: usize| lengths.at(place + i).cast_signed() * each;
+        let all = |i: usize| lengths.at(i).cast_signed() * each;
         if self.asked == Asked::Sum {
             for (i, (to, &sum)) in to.iter_mut().zip(words.a).enumerate() {
                 *to = (sum + all(i)).cast_unsigned();
@@ -144,8 +144,7 @@ impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
         if self.asked == Asked::Sum {
             to.iter_mut().zip(words.a).for_each(|(to, &sum)| *to = sum.cast_unsigned());
             if words.b.iter().fold(0, |all, &beyond| all | beyond) & TOP != 0 {
-                let missing = (0..to.len()).filter(|&i| overflowed(i));
-                request.missing.extend(missing.map(|i| request.place + i));
+                request.missing.extend((0..to.len()).filter(|&i| overflowed(i)));
             }
             return;
         }

@@ -195,18 +195,12 @@ impl<L: Lanes> Accumulators for LanedCells<L> {
         self.c[..count].fill(c);
     }
 
-    fn answer(
-        &mut self,
-        place: usize,
-        lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    ) {
+    fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
         let to: &mut [L::Out] = bytemuck::cast_slice_mut(to);
-        let some = place..place + to.len();
-        let words = Words { a: &self.a[some.clone()], b: &self.b[some.clone()], c: &self.c[some] };
+        let count = to.len();
+        let words = Words { a: &self.a[..count], b: &self.b[..count], c: &self.c[..count] };
         let (isa, scratch) = (self.fold.isa, &mut self.scratch);
-        self.fold.lanes.answer(words, to, Request { isa, place, lengths, scratch, missing });
+        self.fold.lanes.answer(words, to, Request { isa, lengths, scratch, missing });
     }
 }
 

@@ -6,7 +6,7 @@ use crate::ragged::Span;
 #[derive(Clone, Copy)]
 pub(crate) enum Lengths<'a> {
     Same(u64),
-    /// From the accumulators' first place on.
+    /// From the accumulators' first output on.
     Each(&'a [Span]),
     /// The same, without their elements.
     Counts(&'a [u64]),

@@ -166,6 +166,10 @@ impl Question<'_> {
         // of other stages one.
         let alone = self.scatter != Scatter::Near && threads.count() == 1;
         let single = plan.outputs() == 1 && len > LONG && !self.marked && !alone;
+        let by_itself = matches!(op, Op::Min | Op::Max | Op::NormInf)
+            && taken.size() >= choice::LEAST_OMITTING
+            && !self.marked;
+        let omits = omits && !by_itself;
         if omits && !self.marked && !single {
             // Accumulators that answer nothing where there are NaNs come first.
             let usual = chosen(&seen).and_then(|chosen| chosen.stages.into_iter().next());
@@ -260,9 +264,8 @@ impl Question<'_> {
         // SAFETY: the plan's elements, which may be read; the kept axes and the walk over
         // the reduced ones lead to no others.
         let items = [item, second.unwrap_or(item)];
-        let gaps = plan.has_readable_gaps();
         // SAFETY: as above.
-        let mut run = unsafe { Run::new(walk, origins, items, gaps, threads) };
+        let mut run = unsafe { Run::new(walk, origins, items, threads) };
         run.ordered = first.indexed;
         let from = plan.dtype();
         let initial = self.initial.map(|bits| Scalar::from_bits(from, bits));

@@ -121,15 +121,9 @@ impl<T: FloatElement> Accumulators for LogSums<T> {
         self.sums[..count].fill(LogSum::default());
     }
 
-    fn answer(
-        &mut self,
-        place: usize,
-        _lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    ) {
+    fn answer(&mut self, _: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
         let to: &mut [T] = bytemuck::cast_slice_mut(to);
-        for (to, place) in to.iter_mut().zip(place..) {
+        for (place, to) in to.iter_mut().enumerate() {
             let sum = self.whole(place);
             if sum.odd {
                 missing.push(place);

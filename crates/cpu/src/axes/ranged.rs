@@ -110,20 +110,13 @@ impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
         self.most[..count].fill(0);
     }
 
-    fn answer(
-        &mut self,
-        place: usize,
-        lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    ) {
+    fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
         let Ranged { isa, asked, nans } = self.fold;
         let RangedCells { sums, least, most, scratch, .. } = self;
         let wanted = Wanted { asked, dtype: DType::F32, least: None, scales: None };
-        let request = Request { isa, place, lengths, scratch, missing };
-        request.finish(wanted, to, &mut |outputs, _, pair| {
+        let request = Request { isa, lengths, scratch, missing };
+        request.finish(wanted, to, &mut |some, _, pair| {
             let into = if asked.first() { &mut pair.first } else { &mut pair.second };
-            let some = place + outputs.start..place + outputs.end;
             let mut rooms = [short::room(lengths.at(some.start)); TOGETHER];
             if !matches!(lengths, Lengths::Same(_)) {
                 for (room, at) in rooms.iter_mut().zip(some.clone()) {

@@ -41,8 +41,6 @@ pub(super) struct Run<'a> {
     /// Size and alignment of an element, which any bits make; and of one of the second array.
     pub(super) item: Layout,
     second: Layout,
-    /// Whether the bytes between these elements may be read, too.
-    pub(super) gaps: bool,
     threads: Threads,
     /// Whether answers depend on the order of elements.
     pub(super) ordered: bool,
@@ -258,12 +256,11 @@ impl Run<'_> {
         walk: Walk,
         origins: [Option<*const u8>; 2],
         [item, second]: [Layout; 2],
-        gaps: bool,
         threads: Threads,
     ) -> Self {
         let elements = PhantomData;
         let (ordered, initial) = (false, None);
-        Run { walk, origins, item, second, gaps, threads, ordered, initial, elements }
+        Run { walk, origins, item, second, threads, ordered, initial, elements }
     }
 
     /// The same walk with an element, by its bits, that takes part in each output.
@@ -764,7 +761,6 @@ impl Run<'_> {
         let origin = self.origins[array].unwrap_or(core::ptr::null());
         let from = origin.wrapping_byte_offset(offset);
         let size = if array == 0 { self.item.size() } else { self.second.size() };
-        let gaps = self.gaps;
         if part.rows > 1 {
             // A row of each output, made of several.
             let (columns, outside) = (part.len(), walk.reduced[walk.reduced.len() - 2].1[array]);
@@ -773,7 +769,7 @@ impl Run<'_> {
                 let from = from.wrapping_byte_offset(i.cast_signed() * beside);
                 let (rows, columns) = (part.rows, part.count);
                 let (row_stride, column_stride) = (outside, along);
-                let pack = Pack { from, size, rows, columns, row_stride, column_stride, gaps };
+                let pack = Pack { from, size, rows, columns, row_stride, column_stride };
                 // SAFETY: as below.
                 unsafe { pack.fill(to) };
             }
@@ -785,9 +781,8 @@ impl Run<'_> {
             return Table::of_any(from.cast(), row_stride, rows, columns);
         }
         let to = room(buffer, rows * columns * size);
-        let pack = Pack { from, size, rows, columns, row_stride, column_stride, gaps };
-        // SAFETY: the table is among the walk's elements, which may be read, and
-        // so may what lies between them if `gaps` says so.
+        let pack = Pack { from, size, rows, columns, row_stride, column_stride };
+        // SAFETY: the table is among the walk's elements, which may be read.
         unsafe { pack.fill(to) };
         Table::of_any(to.as_ptr().cast(), (columns * size).cast_signed(), rows, columns)
     }
@@ -888,7 +883,7 @@ impl Run<'_> {
                     let block = if together { outputs.clone() } else { one..one + 1 };
                     self.take_all(&mut [&mut *cells], block, how, space);
                     let lengths = self.lengths(how, &space.counts);
-                    cells.answer(0, lengths, words, &mut space.missing);
+                    cells.answer(lengths, words, &mut space.missing);
                 } else {
                     let places = left[some.clone()].iter().map(|&(place, _)| begin + place);
                     let gathered = self.gathered(places, space);
@@ -942,6 +937,6 @@ impl Run<'_> {
     ) {
         // SAFETY: passed on from the caller.
         let to = unsafe { out.answers.run(outputs.start - out.start, outputs.len()) };
-        cells.answer(0, self.lengths(how, &space.counts), to, &mut space.missing);
+        cells.answer(self.lengths(how, &space.counts), to, &mut space.missing);
     }
 }

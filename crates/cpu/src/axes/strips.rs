@@ -144,10 +144,8 @@ impl Run<'_> {
                                 columns: first.len,
                                 row_stride,
                                 column_stride: beside,
-                                gaps: self.gaps,
                             };
-                            // SAFETY: the table is among the walk's elements, which may be read,
-                            // and so may what lies between them if `gaps` says so.
+                            // SAFETY: the table is among the walk's elements, which may be read.
                             unsafe { pack.fill_beside(&mut all[place * size..], pitch) };
                         }
                     }
@@ -370,7 +368,7 @@ impl<'a> StripTables<'a> {
         self.take_in(cells, &columns, &mut prepared);
         let all = Lengths::Same((self.elements + self.extra) as u64);
         let lengths = prepared.map_or(all, |(_, counts)| Lengths::Counts(counts));
-        cells.answer(0, lengths, to, missing);
+        cells.answer(lengths, to, missing);
     }
 
     /// Lets accumulators take in all elements of some outputs, which are counted if they are prepared.

@@ -145,7 +145,6 @@ impl Turned<'_> {
                     columns: column.len,
                     row_stride: row.stride,
                     column_stride: column.stride,
-                    gaps: true,
                 };
                 let to = to.wrapping_add((lowest + place) * size);
                 // SAFETY: answers of the chunk and as many places among all, as is said above; the

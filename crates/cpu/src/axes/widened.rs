@@ -359,14 +359,8 @@ impl<A: Accumulators + ?Sized, C> Accumulators for WidenedAccumulators<A, C> {
         self.inner.clear(count);
     }
 
-    fn answer(
-        &mut self,
-        place: usize,
-        lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    ) {
-        self.inner.answer(place, lengths, to, missing);
+    fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
+        self.inner.answer(lengths, to, missing);
     }
 
     fn ask(&mut self, question: Part) -> bool {

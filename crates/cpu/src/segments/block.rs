@@ -175,7 +175,7 @@ fn taken(
             Segments::Pairs(rows) => cells.take_pairs(rows),
         }
     }
-    cells.answer(0, Lengths::Each(spans), to, &mut missing);
+    cells.answer(Lengths::Each(spans), to, &mut missing);
     missing
 }
 

@@ -57,8 +57,6 @@ pub(super) struct Copies {
 struct Line<'a> {
     origin: *const u8,
     stride: isize,
-    /// Whether the bytes between the elements may be read, too.
-    gaps: bool,
     /// The elements, if they follow each other.
     bytes: Option<&'a [u8]>,
     view: PhantomData<&'a [u8]>,
@@ -72,17 +70,17 @@ unsafe impl Sync for Line<'_> {}
 impl<'a> Line<'a> {
     fn of(view: &View<'a>) -> Line<'a> {
         let stride = view.strides().first().copied().unwrap_or(0);
-        let (origin, gaps) = (view.origin(), view.has_readable_gaps());
-        Line { origin, stride, gaps, bytes: view.contiguous(), view: PhantomData }
+        let origin = view.origin();
+        Line { origin, stride, bytes: view.contiguous(), view: PhantomData }
     }
 
     /// Copies elements that the line has.
     fn copy(&self, size: usize, span: Span, to: &mut [u8]) {
         let from = self.origin.wrapping_offset(span.start.cast_signed() * self.stride);
-        let (rows, columns, row_stride, gaps) = (1, span.len, 0, self.gaps);
+        let (rows, columns, row_stride) = (1, span.len, 0);
         let column_stride = self.stride;
         // SAFETY: elements of the view, which may be read.
-        unsafe { Pack { from, size, rows, columns, row_stride, column_stride, gaps }.fill(to) };
+        unsafe { Pack { from, size, rows, columns, row_stride, column_stride }.fill(to) };
     }
 }
 

@@ -1396,26 +1396,37 @@ fn log_sum_exps_of_one_element_and_of_none_are_those_of_its_state() {
 }
 
 #[test]
-fn a_nan_in_a_long_row_is_found() {
+fn nans_in_long_rows_are_found_and_left_out() {
     let mut random = Rng::with_seed(seed(3));
     for dtype in [DType::F32, DType::F64] {
-        for len in [48, 100, 1023, 1025, 2100] {
-            let mut array = Array::new(dtype, &[1], "uniform", &mut random);
+        for (len, all) in
+            [48, 100, 1023, 1025, 2100].map(|len| [(len, false), (len, true)]).as_flattened()
+        {
             let size = dtype.size();
             let mut bytes = Vec::new();
             for row in 0..12 {
-                let nan = random.usize(..len);
-                for i in 0..len {
-                    let x = if i == nan && row % 3 != 0 { f64::NAN } else { random.f64() - 0.5 };
-                    // Rows of zeros of both signs, too.
-                    let x = if row % 4 == 3 && !x.is_nan() { 0.0f64.copysign(x) } else { x };
+                let nan = random.usize(..*len);
+                for i in 0..*len {
+                    let x = match row % 6 {
+                        // One of them, all, and all but one.
+                        1 | 2 if i == nan => f64::NAN,
+                        4 if *all => f64::NAN,
+                        5 if i != nan => f64::NAN,
+                        // Zeros of both signs.
+                        2 | 3 => 0.0f64.copysign(random.f64() - 0.5),
+                        _ => random.f64() - 0.5,
+                    };
+                    let x = if x.is_nan() { x.copysign(random.f64() - 0.5) } else { x };
                     bytes.extend_from_slice(&element(dtype, x).to_le_bytes()[..size]);
                 }
             }
-            (array.shape, array.bytes) = (vec![12, len], bytes);
-            (array.strides, array.offset) = (vec![(len * size) as isize, size as isize], 0);
-            for op in [Op::Min, Op::Max, Op::ArgMin, Op::ArgMax] {
-                one(&array, &[false, true], op, &[1], &Rules::default(), "a NaN");
+            let (shape, strides) = (vec![12, *len], vec![(len * size) as isize, size as isize]);
+            let array = Array { dtype, shape, strides, offset: 0, bytes };
+            for op in [Op::Min, Op::Max, Op::NormInf, Op::ArgMin, Op::ArgMax] {
+                for nan in [NanPolicy::Propagate, NanPolicy::Omit] {
+                    let rules = Rules::new().nan(nan);
+                    one(&array, &[false, true], op, &[1], &rules, &format!("NaNs, all {all}"));
+                }
             }
         }
     }
