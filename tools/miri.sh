@@ -17,5 +17,5 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/miri"
 # Under Miri the kernels' portable bodies run, and the floating-point environment is the usual one.
 cargo +nightly miri test -p warpfold-core --lib -- layout fpenv
 cargo +nightly miri test -p warpfold-threads --lib
-cargo +nightly miri test -p warpfold-cpu --lib -- slices
+cargo +nightly miri test -p warpfold-cpu --lib -- slices pack
 cargo +nightly miri test -p warpfold-cpu --test cpu -- views:: shorter_than_a_vector

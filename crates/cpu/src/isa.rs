@@ -143,7 +143,7 @@ impl Isa {
     /// Whether it multiplies and adds with one rounding.
     #[inline]
     pub(crate) fn has_fma(self) -> bool {
-        self.0 >= Set::Avx2 || cfg!(all(target_arch = "aarch64", target_feature = "neon"))
+        self.0 >= Set::Avx2 || cfg!(neon_vectors)
     }
 
     /// Whether [`madd52`](crate::simd::madd52) kernels run.

@@ -114,8 +114,7 @@ pub(crate) fn answer<'py>(
 
 /// Whether little is said of few elements; of threads only where functions of slices use one.
 fn few(words: &Words<'_, '_>, dtype: DType, bytes: &[u8]) -> bool {
-    let is_alone = words.threads.is_none() || bytes.len() < warpfold::SMALL;
-    is_alone && bytes.len() <= FEW * dtype.size()
+    (words.threads.is_none() || bytes.len() < warpfold::SMALL) && bytes.len() <= FEW * dtype.size()
 }
 
 /// The answers along an axis of a few elements.

@@ -8,8 +8,7 @@ use super::first::FloatWord;
 use super::words::Word;
 use crate::simd::Simd;
 use core::mem::MaybeUninit;
-use warpfold_core::fpenv;
-use warpfold_core::prefetch;
+use warpfold_core::{fpenv, prefetch};
 
 /// Vectors of a group. Each has a least and a greatest element in registers.
 const GROUP: usize = 4;
@@ -38,8 +37,8 @@ pub(super) unsafe fn of_words<S: Simd, W: Word>(items: &[W], omits: bool) -> Opt
 
 /// The least and the greatest element of words that are the bits of floats, as words in order; the
 /// ends of that order where there is a NaN, or those ends the other way round where it `omits` NaNs
-/// and there is nothing else. `None` where there are fewer elements than a vector
-/// has, and where subnormals are taken for zeros and are the least or the greatest.
+/// and there is nothing else. `None` where there are fewer elements than a vector has, and where
+/// subnormals are taken for zeros and are the least or the greatest.
 ///
 /// # Safety
 /// See [`Simd`].

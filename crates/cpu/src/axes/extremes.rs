@@ -237,7 +237,8 @@ impl<W: Word> Lanes for Ends<W> {
         column: usize,
         to: &mut [W; N],
     ) -> Option<bool> {
-        if let [row] = rows {
+        // Words that vectors have an order of.
+        if let ([row], ..8) = (rows, size_of::<W>()) {
             // SAFETY: the caller vouches for the elements.
             let row = unsafe { &*row.add(column).cast::<[W; N]>() };
             let mask = if self.asked == Asked::Magnitude { W::GREATEST } else { W::of(u64::MAX) };
@@ -415,6 +416,8 @@ const SEARCHED: usize = 1024;
 const COMPARED: usize = 64;
 /// Rows of fewer elements keep positions as they go.
 const LONG_ROW: usize = 48;
+/// Elements of a long row that are looked at before its others: of NaNs there are often many.
+const GLANCE: usize = 16;
 
 /// The best key.
 #[inline(always)]
@@ -528,7 +531,7 @@ impl<O: Order> Lanes for First<O> {
 
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[O::Word], at: usize) -> Option<(O::Word, u32, ())> {
-        let glance = items.first_chunk::<LONG_ROW>()?;
+        let glance = items.get(..LONG_ROW)?.first_chunk::<GLANCE>()?;
         // What nothing is better than ends the search: a NaN, of which there may be many.
         let is_end = |x| self.order.key(x) == self.order.end();
         if glance.iter().fold(false, |any, &x| any | is_end(x)) {

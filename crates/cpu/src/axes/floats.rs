@@ -10,7 +10,7 @@ use super::finish::{Asked, Intervals, Pair, Request, Scratch, TOGETHER, Wanted};
 use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::lift::{Lift, lift};
-use super::measures::{FLUSHED, Frame, LARGEST_SCALE, LEAST_SQUARES, LOST, Measure, SUM};
+use super::measures::{FLUSHED, Frame, LARGEST_SCALE, LEAST_SQUARES, LOST, Measure};
 use super::round::{Interval, Narrow};
 use super::short::{
     self, DIFFERENCE, DIFFERENCES, ELEMENT, Halves, MAGNITUDE, Means, PRODUCT, Rough, Scaled,
@@ -381,9 +381,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
             missing.extend(0..to.len() / dtype.size());
             return;
         }
-        // Of two elements there is one error, which is the sum of errors.
-        let one_error = if P == SUM && !M::PRODUCTS { 2.0 } else { 0.0 };
-        let exact = if dtype == DType::F16 && !M::PRODUCTS { EXACT_F16 } else { one_error };
+        let exact = if dtype == DType::F16 && !M::PRODUCTS { EXACT_F16 } else { 0.0 };
         let is_long = <O::Item as Element>::DTYPE == DType::F64;
         // Where a product underflowed its error is lost.
         let losing = M::PRODUCTS && is_long;

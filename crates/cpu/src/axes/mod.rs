@@ -254,7 +254,8 @@ impl Question<'_> {
         }
         let marks = self.marked.then(Layout::new::<u8>);
         let second = plan.origins().nth(1).map(|_| marks.unwrap_or(item));
-        let walk = Walk::new(plan.kept(), &reduced, item.size(), second.map(|item| item.size()));
+        let (size, second_size) = (item.size(), second.map(|item| item.size()));
+        let walk = Walk::new(plan.kept(), &reduced, size, second_size, first.indexed);
         walks::note(match (walk.form, walk.copied == [false; 2]) {
             (Form::Rows, true) => walks::Walk::Rows,
             (Form::Columns, true) => walks::Walk::Columns,

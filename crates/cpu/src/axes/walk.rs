@@ -58,6 +58,8 @@ pub(super) struct Walk {
 pub(super) const SHORT_ROW: usize = 256;
 /// Rows of so many bytes are copied to others faster than they are turned.
 const WORTH_A_COPY: usize = 64;
+/// Elements in so few runs beside each other are too few to be copied together.
+const FEW_TOGETHER: usize = 16;
 /// Rows of so many bytes are worth a call.
 const WORTH_A_CALL: usize = 1024;
 /// Fewer columns leave most lanes of a vector idle.
@@ -81,13 +83,14 @@ const FAR_APART: usize = 4096;
 
 impl Walk {
     /// The walk over elements of `size` bytes of one array, or of two, the second one's of so many
-    /// bytes. The kept axes are in C
-    /// order; the reduced ones in the order in which they are walked.
+    /// bytes. The kept axes are in C order; the reduced ones in the order in which they are walked,
+    /// if that is `ordered`.
     pub(super) fn new(
         kept: &[(usize, [isize; 2])],
         reduced: &[(usize, [isize; 2])],
         size: usize,
         second_size: Option<usize>,
+        ordered: bool,
     ) -> Walk {
         let unit = size.cast_signed();
         let (kept, offset, places) = in_order_of_memory(kept);
@@ -96,6 +99,14 @@ impl Walk {
             reduced.push((1, [unit; 2]));
         }
         let (outputs, across) = kept.last().map_or((1, [0; 2]), |k| (k.len, k.strides));
+        // A call for a few elements costs more than to read memory in another order.
+        if !ordered && let [outer @ .., (run, _)] = &mut reduced[..] {
+            let beside = outer.last().map_or(FEW_TOGETHER, |axis| axis.0);
+            let most = (0..outer.len()).max_by_key(|&axis| outer[axis].0);
+            if let Some(most) = most.filter(|_| run.saturating_mul(beside) < FEW_TOGETHER) {
+                outer[most..].rotate_left(1);
+            }
+        }
         let (len, ways) = reduced.last().map_or((1, [0; 2]), |&r| r);
         // Of two arrays the first says how, and the second is copied where it lies otherwise.
         let ([beside, _], [along, _]) = (across, ways);
@@ -298,7 +309,7 @@ mod tests {
         let alone = |axes: &[(usize, isize)]| -> Vec<(usize, [isize; 2])> {
             axes.iter().map(|&(len, stride)| (len, [stride, 0])).collect()
         };
-        Walk::new(&alone(kept), &alone(reduced), size, None)
+        Walk::new(&alone(kept), &alone(reduced), size, None, true)
     }
 
     #[test]
@@ -356,7 +367,8 @@ mod tests {
         let reversed = one(&[(3, 8), (4, -24), (5, 96)], &[(2, 4)], 4);
         assert_eq!(reversed.kept, fortran.kept);
         // Two arrays have to agree.
-        let two = |other| Walk::new(&[(3, [8, other]), (4, [24, 24])], &[(2, [4, 4])], 4, Some(4));
+        let two =
+            |other| Walk::new(&[(3, [8, other]), (4, [24, 24])], &[(2, [4, 4])], 4, Some(4), true);
         assert_eq!([two(8).kept.len(), two(16).kept.len()], [1, 2]);
     }
 
@@ -364,7 +376,7 @@ mod tests {
     fn the_second_array_is_copied_where_it_lies_otherwise() {
         let walk = |first, second| {
             let [(a, b), (c, d)] = [first, second];
-            Walk::new(&[(1000, [a, c])], &[(500, [b, d])], 4, Some(4))
+            Walk::new(&[(1000, [a, c])], &[(500, [b, d])], 4, Some(4), true)
         };
         let (rows, columns) = ((2000, 4), (4, 4000));
         assert_eq!(walk(rows, rows).copied, [false; 2]);

@@ -7,7 +7,7 @@
 
 /// Functions of [`Simd`] that are an instruction or two: `name(arguments) -> result = expression;`.
 #[cfg_attr(
-    not(any(x86_vectors, target_arch = "aarch64")),
+    not(any(x86_vectors, neon_vectors)),
     expect(unused_macros, reason = "others have arrays")
 )]
 macro_rules! instructions {
@@ -28,33 +28,15 @@ mod avx512;
     expect(dead_code, reason = "only x86-64 has instructions for its kernels")
 )]
 pub(crate) mod madd52;
-#[cfg(all(target_arch = "aarch64", target_endian = "little", target_feature = "neon", not(miri)))]
+#[cfg(neon_vectors)]
 mod neon;
-#[cfg(any(
-    test,
-    not(all(
-        target_arch = "aarch64",
-        target_endian = "little",
-        target_feature = "neon",
-        not(miri)
-    ))
-))]
+#[cfg(any(test, not(neon_vectors)))]
 pub(crate) mod portable;
 
 /// What every machine of the target has.
-#[cfg(all(
-    target_arch = "aarch64",
-    target_endian = "little",
-    target_feature = "neon",
-    not(miri)
-))]
+#[cfg(neon_vectors)]
 use neon::Neon as Baseline;
-#[cfg(not(all(
-    target_arch = "aarch64",
-    target_endian = "little",
-    target_feature = "neon",
-    not(miri)
-)))]
+#[cfg(not(neon_vectors))]
 use portable::Portable as Baseline;
 
 use crate::isa::Isa;

@@ -752,10 +752,12 @@ fn single_outputs_of_many_elements_are_those_of_their_state() {
         let pattern = PATTERNS[random.usize(..PATTERNS.len())];
         let long = if cfg!(miri) { 50 } else { random.usize(900..20_000) };
         let short = random.usize(1..17);
-        let shape = match random.u32(..4) {
+        let shape = match random.u32(..5) {
             0 => vec![long],
             1 => vec![long.div_ceil(4), 1, 4],
             2 => vec![random.usize(1..4), long.div_ceil(short), short],
+            // Short runs beside each other.
+            3 => vec![random.usize(1..4), long.div_ceil(12), 3, 2],
             _ => vec![long.div_ceil(60), 3, 20],
         };
         let array = Array::new(dtype, &shape, pattern, &mut random);

@@ -692,8 +692,7 @@ impl GroupPartial {
     pub fn finish_column(&self, column: usize, rules: &Rules, threads: Threads) -> Result<Grouped> {
         let groups = self.ordered(threads)?;
         let columns = self.question.ops.iter();
-        let columns =
-            columns.map(|&(op, _)| self.finish_groups(column, op, rules, &groups, threads));
+        let columns = columns.map(|&(op, _)| self.finish_op(column, op, rules, &groups, threads));
         let columns = columns.collect::<Result<_>>()?;
         Ok(Grouped { keys: self.keys_of(&groups)?, columns, groups: groups.len() })
     }
@@ -745,77 +744,68 @@ impl GroupPartial {
         groups: &[u32],
         threads: Threads,
     ) -> Result<GroupColumn> {
-        fpenv::usual(|| self.finish_groups(column, op, rules, groups, threads))
-    }
-
-    fn finish_groups(
-        &self,
-        column: usize,
-        op: Op,
-        rules: &Rules,
-        groups: &[u32],
-        threads: Threads,
-    ) -> Result<GroupColumn> {
-        let values = &self.values[column];
-        let place = self.question.ops.iter().find(|(o, _)| *o == op).map(|&(_, place)| place);
-        let place = place.ok_or(Error::UnsupportedType { op, dtype: values.dtype })?;
-        if let Some(unit) = values.unit.as_ref().filter(|unit| !unit.allows(op)) {
-            return Err(Error::UnsupportedUnit { op, unit: unit.to_string() });
-        }
-        let rules = &Unit::rules_for(values.unit.as_ref(), rules);
-        let table = &values.tables[place];
-        let rows = self.spans.ranges().last().map_or(0, |(_, end)| end);
-        if table.kind().is_positional() {
-            self.check_spans()?;
-        }
-        // In parts, joined in an array that grows by doubling; and places without an answer.
-        self.check_memory(4 * 2 * size_of::<u64>())?;
-        if rules.decimals.is_some() && rules.out.is_none() || !values.wide.is_empty() {
-            return self.finish_decimals(values, (op, place), rules, groups, rows);
-        }
-        let pieces = Pieces::new(groups.len().div_ceil(BLOCK));
-        let parts = threads.run(pieces.count(), || {
-            let mut parts = Vec::new();
-            while let Some(piece) = pieces.take() {
-                let from = piece * BLOCK;
-                let groups = &groups[from..groups.len().min(from + BLOCK)];
-                let part = table.finish(op, rules, groups, rows);
-                parts.push((from, part.map_err(|(at, error)| (from + at, error))));
+        fpenv::usual(|| {
+            let values = &self.values[column];
+            let place = self.question.ops.iter().find(|(o, _)| *o == op).map(|&(_, place)| place);
+            let place = place.ok_or(Error::UnsupportedType { op, dtype: values.dtype })?;
+            if let Some(unit) = values.unit.as_ref().filter(|unit| !unit.allows(op)) {
+                return Err(Error::UnsupportedUnit { op, unit: unit.to_string() });
             }
-            parts
-        });
-        let mut parts: Vec<_> = parts.into_iter().flatten().collect();
-        parts.sort_by_key(|&(from, _)| from);
-        let out = rules.out.unwrap_or(op.answer_type(values.dtype));
-        let zeros = || Numbers::zeros(out, 0);
-        let mut all: Option<Finished> = None;
-        for (from, part) in parts {
-            let mut part = part.map_err(|(at, source)| Error::InGroup {
-                group: self.groups.show(groups[at]),
-                source: Box::new(source),
-            })?;
-            part.missing.iter_mut().for_each(|place| *place += from);
-            match &mut all {
-                None => all = Some(part),
-                Some(all) => {
-                    for (all, part) in
-                        [(&mut all.first, part.first), (&mut all.second, part.second)]
-                    {
-                        if let (Some(all), Some(part)) = (all, part) {
-                            all.append(&part)?;
+            let rules = &Unit::rules_for(values.unit.as_ref(), rules);
+            let table = &values.tables[place];
+            let rows = self.spans.ranges().last().map_or(0, |(_, end)| end);
+            if table.kind().is_positional() {
+                self.check_spans()?;
+            }
+            // In parts, joined in an array that grows by doubling; and places without an answer.
+            self.check_memory(4 * 2 * size_of::<u64>())?;
+            if rules.decimals.is_some() && rules.out.is_none() || !values.wide.is_empty() {
+                return self.finish_decimals(values, (op, place), rules, groups, rows);
+            }
+            let pieces = Pieces::new(groups.len().div_ceil(BLOCK));
+            let parts = threads.run(pieces.count(), || {
+                let mut parts = Vec::new();
+                while let Some(piece) = pieces.take() {
+                    let from = piece * BLOCK;
+                    let groups = &groups[from..groups.len().min(from + BLOCK)];
+                    let part = table.finish(op, rules, groups, rows);
+                    parts.push((from, part.map_err(|(at, error)| (from + at, error))));
+                }
+                parts
+            });
+            let mut parts: Vec<_> = parts.into_iter().flatten().collect();
+            parts.sort_by_key(|&(from, _)| from);
+            let out = rules.out.unwrap_or(op.answer_type(values.dtype));
+            let zeros = || Numbers::zeros(out, 0);
+            let mut all: Option<Finished> = None;
+            for (from, part) in parts {
+                let mut part = part.map_err(|(at, source)| Error::InGroup {
+                    group: self.groups.show(groups[at]),
+                    source: Box::new(source),
+                })?;
+                part.missing.iter_mut().for_each(|place| *place += from);
+                match &mut all {
+                    None => all = Some(part),
+                    Some(all) => {
+                        for (all, part) in
+                            [(&mut all.first, part.first), (&mut all.second, part.second)]
+                        {
+                            if let (Some(all), Some(part)) = (all, part) {
+                                all.append(&part)?;
+                            }
                         }
+                        all.missing.append(&mut part.missing);
                     }
-                    all.missing.append(&mut part.missing);
                 }
             }
-        }
-        let Finished { first, second, missing } = all.unwrap_or_default();
-        let second = match answer::halves(op).len() {
-            1 => None,
-            _ => Some(second.unwrap_or_else(zeros)),
-        };
-        let numbers = first.unwrap_or_else(zeros);
-        Ok(GroupColumn { column: answer::Column { op, numbers, second }, missing })
+            let Finished { first, second, missing } = all.unwrap_or_default();
+            let second = match answer::halves(op).len() {
+                1 => None,
+                _ => Some(second.unwrap_or_else(zeros)),
+            };
+            let numbers = first.unwrap_or_else(zeros);
+            Ok(GroupColumn { column: answer::Column { op, numbers, second }, missing })
+        })
     }
 
     /// The answers to a question about decimals, which may leave 64 bits.
