@@ -302,7 +302,9 @@ impl<U: Use> Choice<'_, U> {
         asked: Asked,
         measure: M,
     ) -> Option<Floats<O, M, P>> {
-        fpenv::is_usual().then(|| Floats::new(self.isa, asked, self.dtype, self.nans(), measure))
+        let mut floats = Floats::new(self.isa, asked, self.dtype, self.nans(), measure);
+        floats.short |= self.widened;
+        fpenv::is_usual().then_some(floats)
     }
 
     fn log_sums<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {

@@ -122,6 +122,8 @@ pub(super) struct Floats<O, M, const P: usize> {
     nans: bool,
     /// Whether all elements are looked at before they are added, of measures with a frame.
     surveyed: bool,
+    /// Whether elements are, or were, shorter than f64, so that no sums are beyond that.
+    pub(super) short: bool,
     measure: PhantomData<(O, M)>,
 }
 
@@ -132,9 +134,10 @@ impl<O, M, const P: usize> Clone for Floats<O, M, P> {
 }
 impl<O, M, const P: usize> Copy for Floats<O, M, P> {}
 
-impl<O, M, const P: usize> Floats<O, M, P> {
+impl<O: Operands, M, const P: usize> Floats<O, M, P> {
     pub(super) fn new(isa: Isa, asked: Asked, dtype: DType, nans: bool, _measure: M) -> Self {
-        Floats { isa, asked, dtype, nans, surveyed: false, measure: PhantomData }
+        let short = <O::Item as Element>::DTYPE.size() < 8;
+        Floats { isa, asked, dtype, nans, surveyed: false, short, measure: PhantomData }
     }
 
     /// The same with frames that suit all elements of an output.
@@ -376,7 +379,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
     }
 
     fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
-        let Floats { isa, asked, nans, dtype, .. } = self.fold;
+        let Floats { isa, asked, nans, dtype, short, .. } = self.fold;
         if self.leaves {
             missing.extend(0..to.len() / dtype.size());
             return;
@@ -404,7 +407,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
             let measure = PhantomData;
             dispatch_accumulators(
                 isa,
-                Bounds::<O, M, P> { parts, lens, exact, lost, nans, first, second, measure },
+                Bounds::<O, M, P> { parts, lens, exact, lost, nans, short, first, second, measure },
             );
             if asked == Asked::LogSum {
                 dispatch_accumulators(isa, Logarithms { pair, is_long });
@@ -697,6 +700,8 @@ struct Bounds<'a, 'b, O, M, const P: usize> {
     lost: f64,
     /// Whether NaNs are answers.
     nans: bool,
+    /// See [`Floats`].
+    short: bool,
     /// The sums that are asked for.
     first: Option<&'b mut Intervals>,
     second: Option<&'b mut Intervals>,
@@ -708,7 +713,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, O, M,
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Bounds { parts, lens, exact, lost, nans, first, second, .. } = self;
+        let Bounds { parts, lens, exact, lost, nans, short, first, second, .. } = self;
         let count = parts[0].len().min(TOGETHER);
         let mut columns = parts;
         for p in 0..P {
@@ -720,8 +725,8 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, O, M,
                 let found = Interval { off: found.off + lens[i] * lost, ..found };
                 let sure = (exact > 0.0) & (lens[i] <= exact) & found.high.is_finite();
                 let off = if sure { 0.0 } else { found.off };
-                let special = special::<O, M, P>(output(&columns, i), found);
-                to.set(i, Interval { off, ..found }.or_special(special, nans));
+                let own = if short { found.high } else { M::special(output(&columns, i)) };
+                to.set(i, Interval { off, ..found }.or_special(own, nans));
             }
         }
         if let Some(to) = second {
@@ -729,18 +734,11 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, O, M,
                 let found = M::second(output(&columns, i), lens[i]);
                 let sure = (exact > 0.0) & (lens[i] <= exact) & found.high.is_finite();
                 let off = if sure { 0.0 } else { found.off };
-                let special = special::<O, M, P>(output(&columns, i), found);
-                to.set(i, Interval { off, ..found }.or_special(special, nans));
+                let own = if short { found.high } else { M::special(output(&columns, i)) };
+                to.set(i, Interval { off, ..found }.or_special(own, nans));
             }
         }
     }
-}
-
-/// Infinite or NaN if elements are; then it is their sum, or that of what is made of them. Finite
-/// floats shorter than f64, and their products, have no sums beyond f64.
-#[inline(always)]
-fn special<O: Operands, M: Measure<P>, const P: usize>(parts: [f64; P], sum: Interval) -> f64 {
-    if const { <O::Item as Element>::DTYPE.size() < 8 } { sum.high } else { M::special(parts) }
 }
 
 /// The parts of one output.

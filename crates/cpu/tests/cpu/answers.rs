@@ -478,8 +478,24 @@ fn answers_are_those_of_the_states() {
         let reduced: Vec<bool> = shape.iter().map(|_| random.bool()).collect();
         let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error];
         let rules = Rules::default().ddof(random.u64(..2)).nan(nan[random.usize(..6).min(2) % 3]);
-        let threads = random.usize(1..4);
-        check(&array, &reduced, &[threads], &rules, &format!("round {round}: {pattern}"));
+        let (threads, note) = (random.usize(1..4), format!("round {round}: {pattern}"));
+        check(&array, &reduced, &[threads], &rules, &note);
+        in_f64(&array, &reduced, threads, &rules, &note, &mut random);
+    }
+}
+
+/// The same of one operation whose answers are f64, whatever the floats are.
+fn in_f64(
+    array: &Array,
+    reduced: &[bool],
+    threads: usize,
+    rules: &Rules,
+    note: &str,
+    random: &mut Rng,
+) {
+    if array.dtype.is_float() {
+        let op = [Op::Sum, Op::Mean, Op::Norm1, Op::Var, Op::Norm2][random.usize(..5)];
+        one(array, reduced, op, &[threads], &rules.out(Some(DType::F64)), note);
     }
 }
 
@@ -574,12 +590,7 @@ fn outputs_of_a_few_elements_are_those_of_their_states() {
             let op = ops[random.usize(..ops.len())];
             one(&array, &reduced, op, &[threads], &rules, &note);
         }
-        if dtype.is_float() {
-            let op = [Op::Sum, Op::Mean, Op::Norm1, Op::Var, Op::Norm2][random.usize(..5)];
-            let mut rules = rules;
-            rules.out = Some(DType::F64);
-            one(&array, &reduced, op, &[threads], &rules, &note);
-        }
+        in_f64(&array, &reduced, threads, &rules, &note, &mut random);
         if Op::Dot.supports(dtype) {
             let arrays = [&array; 2];
             dot(arrays, &reduced, &[threads], &rules, &note);
