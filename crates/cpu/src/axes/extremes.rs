@@ -237,7 +237,7 @@ impl<W: Word> Lanes for Ends<W> {
         column: usize,
         to: &mut [W; N],
     ) -> Option<bool> {
-        // Words that vectors have an order of.
+        // Of words of 64 bits compilers make no vectors here: those are compared, as several rows are.
         if let ([row], ..8) = (rows, size_of::<W>()) {
             // SAFETY: the caller vouches for the elements.
             let row = unsafe { &*row.add(column).cast::<[W; N]>() };
