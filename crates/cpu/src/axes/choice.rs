@@ -64,9 +64,6 @@ const OFTEN_IN_THE_MIDDLE: usize = 32;
 /// The variance of so few elements is often 0, or lies there.
 const OFTEN_ZERO: usize = 4;
 
-/// Bytes of floats whose extremes leave NaNs out by themselves: shorter ones, which are compared as
-/// integers, are copied without them sooner.
-pub(super) const LEAST_OMITTING: usize = 4;
 /// Of more elements a single output is worth its state, as a rule.
 pub(crate) const LONG: usize = 4096;
 /// Of more squares of short floats one sum in 64 is not certain.
@@ -435,8 +432,7 @@ impl<U: Use> Choice<'_, U> {
     /// Extremes of floats as wide as `W`.
     fn ends<W: Word>(&self, asked: extremes::Asked) -> Chosen<U> {
         let nan = self.nans().then(|| W::of(nan_bits(self.dtype)));
-        let omits = self.rules.nan == NanPolicy::Omit && self.dtype.size() >= LEAST_OMITTING;
-        self.lanes(Ends { asked, own: asked, infinity: infinity::<W>(self.dtype), nan, omits })
+        self.lanes(Ends { asked, own: asked, infinity: infinity::<W>(self.dtype), nan })
     }
 
     fn positions(&self) -> Chosen<U> {

@@ -23,12 +23,12 @@ pub(super) const BLOCK: usize = 64 << 10;
 /// # Safety
 /// See [`Simd`].
 #[inline(always)]
-pub(super) unsafe fn of_words<S: Simd, W: Word>(items: &[W], omits: bool) -> Option<[W; 2]> {
+pub(super) unsafe fn of_words<S: Simd, W: Word>(items: &[W]) -> Option<[W; 2]> {
     // SAFETY: passed on from the caller.
     let ends = unsafe {
         match size_of::<W>() {
-            4 => ends::<S, i32>(bytemuck::try_cast_slice(items).ok()?, omits)?.map(i64::from),
-            8 => ends::<S, i64>(bytemuck::try_cast_slice(items).ok()?, omits)?,
+            4 => ends::<S, i32>(bytemuck::try_cast_slice(items).ok()?)?.map(i64::from),
+            8 => ends::<S, i64>(bytemuck::try_cast_slice(items).ok()?)?,
             _ => return None,
         }
     };
@@ -36,14 +36,13 @@ pub(super) unsafe fn of_words<S: Simd, W: Word>(items: &[W], omits: bool) -> Opt
 }
 
 /// The least and the greatest element of words that are the bits of floats, as words in order; the
-/// ends of that order where there is a NaN, or those ends the other way round where it `omits` NaNs
-/// and there is nothing else. `None` where there are fewer elements than a vector has, and where
-/// subnormals are taken for zeros and are the least or the greatest.
+/// ends of that order where there is a NaN. `None` where there are fewer elements than a vector
+/// has, and where subnormals are taken for zeros and are the least or the greatest.
 ///
 /// # Safety
 /// See [`Simd`].
 #[inline(always)]
-pub(super) unsafe fn ends<S: Simd, W: FloatWord>(items: &[W], omits: bool) -> Option<[W; 2]> {
+pub(super) unsafe fn ends<S: Simd, W: FloatWord>(items: &[W]) -> Option<[W; 2]> {
     if items.len() < W::lanes::<S>() {
         return None;
     }
@@ -55,7 +54,7 @@ pub(super) unsafe fn ends<S: Simd, W: FloatWord>(items: &[W], omits: bool) -> Op
         let end = if items.len() < end + MOST_LANES { items.len() } else { end };
         let block = &items[next..end];
         // SAFETY: passed on from the caller.
-        let [low, high] = unsafe { ends_of_block::<S, W>(block, omits) }?;
+        let [low, high] = unsafe { ends_of_block::<S, W>(block) }?;
         least = least.min(low);
         greatest = greatest.max(high);
         next = end;
@@ -68,7 +67,7 @@ pub(super) unsafe fn ends<S: Simd, W: FloatWord>(items: &[W], omits: bool) -> Op
 /// # Safety
 /// See [`Simd`].
 #[inline(always)]
-unsafe fn ends_of_block<S: Simd, W: FloatWord>(items: &[W], omits: bool) -> Option<[W; 2]> {
+unsafe fn ends_of_block<S: Simd, W: FloatWord>(items: &[W]) -> Option<[W; 2]> {
     let (lanes, len, p) = (W::lanes::<S>(), items.len(), items.as_ptr());
     let in_group = GROUP * lanes;
     let mut found = [[const { MaybeUninit::<W>::uninit() }; MOST_LANES]; 3];
@@ -118,11 +117,8 @@ unsafe fn ends_of_block<S: Simd, W: FloatWord>(items: &[W], omits: bool) -> Opti
         high = high.max(greatest[lane].in_order());
         any = any | odd[lane];
     }
-    if any != W::of(0) && !omits {
+    if any != W::of(0) {
         return Some([W::LEAST, W::GREATEST]);
-    }
-    if low > high {
-        return Some([W::GREATEST, W::LEAST]);
     }
     let magnitude = |end: W| end.in_order() & W::GREATEST;
     if magnitude(low).min(magnitude(high)) < W::LEAST_NORMAL && !fpenv::is_usual() {
@@ -131,14 +127,14 @@ unsafe fn ends_of_block<S: Simd, W: FloatWord>(items: &[W], omits: bool) -> Opti
     if magnitude(low) == W::of(0) {
         let mut signs = W::of(0);
         for &x in items {
-            signs = signs | (x & !(x & W::GREATEST).is_above(W::INFINITY));
+            signs = signs | x;
         }
         low = (signs & W::LEAST).in_order();
     }
     if magnitude(high) == W::of(0) {
         let mut signs = W::LEAST;
         for &x in items {
-            signs = signs & (x | (x & W::GREATEST).is_above(W::INFINITY));
+            signs = signs & x;
         }
         high = (signs & W::LEAST).in_order();
     }

@@ -95,10 +95,7 @@ pub(crate) enum Asked {
     Magnitude,
 }
 
-/// The least and the greatest float, NaNs included or left out.
-///
-/// Words of floats in order have NaNs at both ends. Where those are left out, each of the two words
-/// is taken in an order of its own, turned until all NaNs are at the end that it does not look for.
+/// The least and the greatest float, NaNs included.
 #[derive(Clone, Copy)]
 pub(super) struct Ends<W> {
     pub(super) asked: Asked,
@@ -108,36 +105,6 @@ pub(super) struct Ends<W> {
     pub(super) infinity: W,
     /// Those of NaN, where that is an answer.
     pub(super) nan: Option<W>,
-    /// Whether NaNs are left out.
-    pub(super) omits: bool,
-}
-
-impl<W: Word> Ends<W> {
-    /// What is subtracted from words in order, for the least and for the greatest.
-    #[inline(always)]
-    fn turns(self) -> [W; 2] {
-        let turns = [(!self.infinity).counted(W::LEAST), self.infinity.counted(W::GREATEST)];
-        if self.omits { turns } else { [W::of(0); 2] }
-    }
-
-    /// The answer that two words are, and whether there is one: no NaN that counts, and an element.
-    #[inline(always)]
-    fn end(self, mut min: W, mut max: W) -> (W, bool) {
-        if self.omits {
-            let [low, high] = self.turns();
-            min = min.counted(W::of(0).counted(low));
-            max = max.counted(W::of(0).counted(high));
-        }
-        let end = match self.asked {
-            Asked::Min => min.in_order(),
-            Asked::Max => max.in_order(),
-            // Without the sign bit, bits of floats are in the order of magnitudes.
-            Asked::Magnitude => (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST),
-        };
-        // Of negative numbers in order all bits but the sign are flipped.
-        let [least, greatest] = [!self.infinity, self.infinity];
-        (end, (min >= least) & (min <= greatest) & (max >= least) & (max <= greatest))
-    }
 }
 
 impl<W: Word> Lanes for Ends<W> {
@@ -150,9 +117,9 @@ impl<W: Word> Lanes for Ends<W> {
 
     #[inline(always)]
     fn take(self, a: &mut W, b: &mut W, (): &mut (), x: W, _: u32) {
-        let (key, turns) = (x.in_order(), self.turns());
-        *a = (*a).min(key.counted(turns[0]));
-        *b = (*b).max(key.counted(turns[1]));
+        let key = x.in_order();
+        *a = (*a).min(key);
+        *b = (*b).max(key);
     }
 
     #[inline(always)]
@@ -174,14 +141,6 @@ impl<W: Word> Lanes for Ends<W> {
         for i in 0..N {
             keys[i] = items[i].in_order();
         }
-        if self.omits {
-            let [low, high] = self.turns();
-            for i in 0..N {
-                a[i] = a[i].min(keys[i].counted(low));
-                b[i] = b[i].max(keys[i].counted(high));
-            }
-            return;
-        }
         for i in 0..N {
             a[i] = a[i].min(keys[i]);
             b[i] = b[i].max(keys[i]);
@@ -191,18 +150,8 @@ impl<W: Word> Lanes for Ends<W> {
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(W, W, ())> {
         // SAFETY: passed on from the caller.
-        let found = unsafe { super::ends::of_words::<S, W>(items, self.omits) };
-        let turns = self.turns();
-        if let Some([least, greatest]) = found {
-            if least > greatest {
-                return Some(Self::START);
-            }
-            return Some((least.counted(turns[0]), greatest.counted(turns[1]), ()));
-        }
-        if self.omits {
-            let least = ends::<_, _, false>(items, |x: W| x.in_order().counted(turns[0])).0;
-            let most = ends::<_, _, false>(items, |x: W| !x.in_order().counted(turns[1])).0;
-            return Some((least, !most, ()));
+        if let Some([least, greatest]) = unsafe { super::ends::of_words::<S, W>(items) } {
+            return Some((least, greatest, ()));
         }
         let (least, greatest) = ends::<_, _, true>(items, |x: W| x.in_order());
         Some((least, greatest, ()))
@@ -251,23 +200,39 @@ impl<W: Word> Lanes for Ends<W> {
             return Some(self.nan.is_some() || odd == W::of(0));
         }
         // SAFETY: passed on from the caller.
-        unsafe { W::few_ends(rows, column, self, to) }
+        unsafe { W::few_ends(rows, column, (self.asked, self.nan), to) }
     }
 
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (min, max, ()): (W, W, ()), _: u64) -> (W, bool) {
-        self.end(min, max)
+        let greatest = self.infinity;
+        let least = greatest ^ W::of(u64::MAX);
+        let end = match self.asked {
+            Asked::Min => min.in_order(),
+            Asked::Max => max.in_order(),
+            Asked::Magnitude => (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST),
+        };
+        (end, (min >= least) & (max <= greatest))
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [W], request: Request<'_>) {
+        let greatest = self.infinity;
+        // Of negative numbers in order all bits but the sign are flipped.
+        let least = greatest ^ W::of(u64::MAX);
         let mut usual = true;
         for ((to, &min), &max) in to.iter_mut().zip(words.a).zip(words.b) {
-            let (end, is_usual) = self.end(min, max);
-            usual &= is_usual;
-            *to = end;
+            usual &= (min >= least) & (max <= greatest);
+            *to = match self.asked {
+                Asked::Min => min.in_order(),
+                Asked::Max => max.in_order(),
+                // Without the sign bit, bits of floats are in the order of magnitudes.
+                Asked::Magnitude => {
+                    (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST)
+                }
+            };
         }
         if !usual {
-            let is_usual = |i: usize| self.end(words.a[i], words.b[i]).1;
+            let is_usual = |i: usize| words.a[i] >= least && words.b[i] <= greatest;
             for (i, to) in to.iter_mut().enumerate().filter(|&(i, _)| !is_usual(i)) {
                 match self.nan {
                     Some(nan) => *to = nan,
@@ -416,8 +381,6 @@ const SEARCHED: usize = 1024;
 const COMPARED: usize = 64;
 /// Rows of fewer elements keep positions as they go.
 const LONG_ROW: usize = 48;
-/// Elements of a long row that are looked at before its others: of NaNs there are often many.
-const GLANCE: usize = 16;
 
 /// The best key.
 #[inline(always)]
@@ -531,7 +494,7 @@ impl<O: Order> Lanes for First<O> {
 
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[O::Word], at: usize) -> Option<(O::Word, u32, ())> {
-        let glance = items.get(..LONG_ROW)?.first_chunk::<GLANCE>()?;
+        let glance = items.first_chunk::<LONG_ROW>()?;
         // What nothing is better than ends the search: a NaN, of which there may be many.
         let is_end = |x| self.order.key(x) == self.order.end();
         if glance.iter().fold(false, |any, &x| any | is_end(x)) {

@@ -166,10 +166,6 @@ impl Question<'_> {
         // of other stages one.
         let alone = self.scatter != Scatter::Near && threads.count() == 1;
         let single = plan.outputs() == 1 && len > LONG && !self.marked && !alone;
-        let by_itself = matches!(op, Op::Min | Op::Max | Op::NormInf)
-            && taken.size() >= choice::LEAST_OMITTING
-            && !self.marked;
-        let omits = omits && !by_itself;
         if omits && !self.marked && !single {
             // Accumulators that answer nothing where there are NaNs come first.
             let usual = chosen(&seen).and_then(|chosen| chosen.stages.into_iter().next());

@@ -3,7 +3,7 @@
 //! What differs between types of one width is then a word that an element is combined
 //! with, and not another loop: an operation is compiled for each width.
 
-use super::extremes::{Asked, Ends};
+use super::extremes::Asked;
 use core::ops::{BitAnd, BitOr, BitXor, Not};
 use warpfold_core::DType;
 use warpfold_core::element::Key;
@@ -30,23 +30,22 @@ pub(super) trait Word:
     /// Words of floats in the order of their values: the same for -0 and +0.
     fn by_value(self) -> Self;
     /// Writes the extremes of rows of floats, `column` elements from the beginning of each, or `nan`
-    /// where there is one, and returns whether they are right: not without it, unless NaNs are left
-    /// out and what is left is surely an element. `None` where there are no such instructions.
-    /// Subnormals are not to be taken for zeros.
+    /// where there is one, and returns whether they are right: not without it. `None` where there are
+    /// no such instructions. Subnormals are not to be taken for zeros.
     ///
     /// # Safety
     /// These elements may be read.
     unsafe fn few_ends<const N: usize>(
         rows: &[*const Self],
         column: usize,
-        ends: Ends<Self>,
+        asked: (Asked, Option<Self>),
         to: &mut [Self; N],
     ) -> Option<bool>;
 }
 
 /// [`Word::few_ends`].
 macro_rules! few_ends {
-    ($rows:expr, $column:expr, $of:expr, $to:expr, $Float:ident, $Bits:ident) => {{
+    ($rows:expr, $column:expr, $asked:expr, $nan:expr, $to:expr, $Float:ident, $Bits:ident) => {{
         let sign = 1 << ($Bits::BITS - 1);
         // Where the end is a zero all other elements are on one side of it, so that the signs
         // of all tell which zero it is. New numbers for all lanes: they stay in registers, where a
@@ -70,29 +69,17 @@ macro_rules! few_ends {
                 all_ends.copy_from_slice(&ends);
                 all_signs.copy_from_slice(&signs);
                 odd.copy_from_slice(&nans);
-                let nan = $of.nan.unwrap_or(0).cast_unsigned();
-                let tells = $of.nan.is_some();
-                let told = if tells { $Bits::MAX } else { 0 };
+                let nan = $nan.unwrap_or(0).cast_unsigned();
                 for i in 0..N {
                     let bits = all_ends[i].to_bits();
                     let zero = all_signs[i] & sign & $mask;
                     let end = if all_ends[i] == 0.0 { zero } else { bits };
-                    let odd = odd[i] & told;
-                    $to[i] = ((end & !odd) | (nan & odd)).cast_signed();
+                    $to[i] = ((end & !odd[i]) | (nan & odd[i])).cast_signed();
                 }
-                let mut unknown = nans.iter().fold(0, |all, &nan| all | nan);
-                if $of.omits && unknown != 0 {
-                    unknown = 0;
-                    for i in 0..N {
-                        // What is no better than nothing may be that, and NaNs have signs, too.
-                        let none = (all_ends[i] == $start) | (all_ends[i] == 0.0);
-                        unknown |= odd[i] & if none { $Bits::MAX } else { 0 };
-                    }
-                }
-                tells || unknown == 0
+                $nan.is_some() || nans.iter().fold(0, |all, &nan| all | nan) == 0
             }};
         }
-        Some(match $of.asked {
+        Some(match $asked {
             Asked::Min => turn!($Float::INFINITY, <, |, 0, $Bits::MAX),
             Asked::Max => turn!($Float::NEG_INFINITY, >, &, $Bits::MAX, $Bits::MAX),
             Asked::Magnitude => turn!(0.0, >, |, 0, $Bits::MAX >> 1),
@@ -101,7 +88,7 @@ macro_rules! few_ends {
 }
 
 macro_rules! word {
-    ($($word:ident, |$rows:ident, $column:ident, $of:ident, $to:ident| $few:expr;)*) => {$(
+    ($($word:ident, |$rows:ident, $column:ident, $asked:ident, $nan:ident, $to:ident| $few:expr;)*) => {$(
         impl Word for $word {
             #[inline(always)]
             fn of(bits: u64) -> Self {
@@ -134,7 +121,7 @@ macro_rules! word {
             unsafe fn few_ends<const N: usize>(
                 $rows: &[*const Self],
                 $column: usize,
-                $of: Ends<Self>,
+                ($asked, $nan): (Asked, Option<Self>),
                 $to: &mut [Self; N],
             ) -> Option<bool> {
                 $few
@@ -143,10 +130,10 @@ macro_rules! word {
     )*};
 }
 word! {
-    i8, |_rows, _column, _ends, _to| None;
-    i16, |_rows, _column, _ends, _to| None;
-    i32, |rows, column, ends, to| few_ends!(rows, column, ends, to, f32, u32);
-    i64, |rows, column, ends, to| few_ends!(rows, column, ends, to, f64, u64);
+    i8, |_rows, _column, _asked, _nan, _to| None;
+    i16, |_rows, _column, _asked, _nan, _to| None;
+    i32, |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f32, u32);
+    i64, |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f64, u64);
 }
 
 /// Calls a generic function with the word of so many bytes.
