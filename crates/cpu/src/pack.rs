@@ -107,10 +107,11 @@ impl Pack {
                 }
             } else {
                 let step = if column_stride % size == 0 { column_stride / size } else { 0 };
+                let follow = rows == 1 || row_stride == columns.cast_signed() * column_stride;
                 for row in 0..rows {
                     let (from, to) = (self.at::<W>(row, 0), to.add(row * pitch));
                     let done = match step {
-                        2 if SKIPS => every_second(from, to, columns),
+                        2 if SKIPS => every_second(from, to, columns, follow),
                         4 if SKIPS => every_fourth(from, to, columns),
                         _ => 0,
                     };
@@ -189,7 +190,7 @@ unsafe fn one_by_one<W: Word>(from: *const W, stride: isize, to: *mut W, step: u
 }
 
 /// Copies every second element, and returns how many it has copied: those whose gaps
-/// lie before the last element.
+/// lie before the last element. Memory is asked for beyond these if others `follow` there.
 ///
 /// The gaps may be another thread's to write, and are on pages of elements. So they are read by
 /// instructions that compilers know nothing of, which is to read each byte by itself, atomically, and
@@ -198,14 +199,17 @@ unsafe fn one_by_one<W: Word>(from: *const W, stride: isize, to: *mut W, step: u
 /// # Safety
 /// As for [`one_by_one`].
 #[inline(always)]
-unsafe fn every_second<W: Word>(from: *const W, to: *mut W, len: usize) -> usize {
+unsafe fn every_second<W: Word>(from: *const W, to: *mut W, len: usize, follow: bool) -> usize {
     let step = BYTES / size_of::<W>();
     let done = len.saturating_sub(1) / step * step;
+    let far = if follow { done } else { done.saturating_sub(AHEAD / size_of::<W>()) };
     for at in (0..done).step_by(step) {
         // SAFETY: the gap behind element `done - 1` ends before the next element.
         unsafe {
             let from = from.add(2 * at);
-            prefetch::near(from.cast::<u8>().wrapping_add(2 * AHEAD));
+            if at < far {
+                prefetch::near(from.cast::<u8>().wrapping_add(2 * AHEAD));
+            }
             W::even(vector(from), vector(from.add(step))).to(to.add(at).cast());
         }
     }

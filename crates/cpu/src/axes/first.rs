@@ -194,10 +194,12 @@ pub(super) unsafe fn first<S: Simd, W: FloatWord>(
         let mut odds = W::splat::<S>(zero);
         // Each a variable of its own, two vectors at a time: all stay in the 16 registers of AVX2.
         let [mut a, mut b, mut c, mut d] = [[W::splat::<S>(W::INFINITY), odds]; GROUP];
-        let two = |first: *const W| {
-            let [x, y] = [W::load::<S>(first), W::load::<S>(first.add(lanes))];
-            (W::xor::<S>(x, flip), W::xor::<S>(y, flip))
-        };
+        // A macro: a closure would be called, with its vectors in memory.
+        macro_rules! flipped {
+            ($p:expr) => {
+                W::xor::<S>(W::load::<S>($p), flip)
+            };
+        }
         let helps = prefetch::is_wanted();
         for group in 0..whole {
             let at = W::splat::<S>(W::of(group as u64));
@@ -205,10 +207,10 @@ pub(super) unsafe fn first<S: Simd, W: FloatWord>(
             if helps {
                 prefetch::ahead_always(core::slice::from_raw_parts(first, in_group));
             }
-            let (x, y) = two(first);
+            let (x, y) = (flipped!(first), flipped!(first.add(lanes)));
             odds = W::or_unordered::<S>(odds, x, y);
             (a, b) = (W::earliest::<S>(a, x, at), W::earliest::<S>(b, y, at));
-            let (x, y) = two(first.add(2 * lanes));
+            let (x, y) = (flipped!(first.add(2 * lanes)), flipped!(first.add(3 * lanes)));
             odds = W::or_unordered::<S>(odds, x, y);
             (c, d) = (W::earliest::<S>(c, x, at), W::earliest::<S>(d, y, at));
         }
@@ -225,7 +227,7 @@ pub(super) unsafe fn first<S: Simd, W: FloatWord>(
                 continue;
             }
             let from = if is_last { len - lanes } else { next };
-            let x = W::xor::<S>(W::load::<S>(p.add(from)), flip);
+            let x = flipped!(p.add(from));
             odds = W::or_unordered::<S>(odds, x, x);
             *best = W::earliest::<S>(*best, x, at);
             next = from + lanes;
