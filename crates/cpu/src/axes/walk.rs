@@ -58,7 +58,7 @@ pub(super) struct Walk {
 pub(super) const SHORT_ROW: usize = 256;
 /// Rows of so many bytes are copied to others faster than they are turned.
 const WORTH_A_COPY: usize = 64;
-/// Elements in so few runs beside each other are too few to be copied together.
+/// Fewer elements, of a run and those beside it, are not worth a copy of their own.
 const FEW_TOGETHER: usize = 16;
 /// Rows of so many bytes are worth a call.
 const WORTH_A_CALL: usize = 1024;
