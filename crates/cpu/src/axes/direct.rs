@@ -27,7 +27,7 @@
 //! product of two such sums: by less than `4 n 2^-106`, together `n^2 2^-104`, which is below
 //! `0.004 n u` as long as `n` is at most [`MOST_LONG`].
 
-use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, Left, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::short::{self, rows_of};
 use crate::isa::Isa;
@@ -504,12 +504,10 @@ impl<T: Factor> Cells for Found<T> {
         dispatch_accumulators(self.isa, Columns { table, lanes: &mut self.lanes, place });
     }
 
-    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
+    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> Option<Left> {
         let to: &mut [T] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
-        let Some((rows, len)) = (unsafe { rows_of::<T>(tables[0], to.len()) }) else {
-            return false;
-        };
+        let (rows, len) = unsafe { rows_of::<T>(tables[0], to.len()) }?;
         dispatch_accumulators(self.isa, Short { rows: &rows[..len], to })
     }
 
@@ -667,12 +665,13 @@ struct Short<'a, T> {
 }
 
 impl<T: Factor> Kernel for Short<'_, T> {
-    type Out = bool;
+    type Out = Option<Left>;
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> bool {
+    unsafe fn run<S: Simd>(self) -> Option<Left> {
         let Short { rows, to } = self;
-        let Some(last) = to.len().checked_sub(LANES) else { return false };
+        let (outputs, mut left) = (to.len(), Left::new());
+        let last = outputs.checked_sub(LANES)?;
         if let [row] = rows {
             let mut numbers = true;
             for (i, to) in to.iter_mut().enumerate() {
@@ -681,11 +680,10 @@ impl<T: Factor> Kernel for Short<'_, T> {
                 let wide: f64 = to.widen().into();
                 numbers &= !wide.is_nan();
             }
-            return numbers;
+            return numbers.then_some(left);
         }
         let shares = [T::share(rows.len() as f64); LANES];
-        let mut doubt = 0;
-        for column in (0..to.len()).step_by(LANES) {
+        for column in (0..outputs).step_by(LANES) {
             // The last group has some of the columns before it.
             let column = column.min(last);
             let mut products = Abreast::<LANES>::NEW;
@@ -697,12 +695,13 @@ impl<T: Factor> Kernel for Short<'_, T> {
                     widened(items)
                 });
             }
-            let Some(to) = to[column..].first_chunk_mut() else { return false };
-            for odd in products.rounded(&shares, to) {
-                doubt |= odd;
+            let doubts = products.rounded(&shares, to[column..].first_chunk_mut()?);
+            if doubts.iter().fold(0, |all, doubt| all | doubt) != 0 {
+                let doubtful = (0..LANES).filter(|&i| doubts[i] != 0).map(|i| column + i);
+                short::leave(&mut left, doubtful, outputs)?;
             }
         }
-        doubt == 0
+        Some(left)
     }
 }
 

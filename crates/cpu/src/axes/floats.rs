@@ -7,15 +7,12 @@
 
 use super::exponentials::Logarithms;
 use super::finish::{Asked, Intervals, Pair, Request, Scratch, TOGETHER, Wanted};
-use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, Left, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::lift::{Lift, lift};
 use super::measures::{FLUSHED, Frame, LARGEST_SCALE, LEAST_SQUARES, LOST, Measure};
 use super::round::{Interval, Narrow};
-use super::short::{
-    self, DIFFERENCE, DIFFERENCES, ELEMENT, Halves, MAGNITUDE, Means, PRODUCT, Rough, Scaled,
-    Short, ShortSums, Single, Variances, Zeros,
-};
+use super::short::{self, Short, Single};
 use super::survey::{Outputs, Survey};
 use crate::exact::Widen;
 use crate::isa::Isa;
@@ -509,23 +506,22 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         self.add_columns(place, unsafe { [tables[0].of_elements(), tables[1].of_elements()] });
     }
 
-    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
+    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> Option<Left> {
         let Floats { isa, asked, nans, .. } = self.fold;
         if asked.is_half() {
-            return false;
+            return None;
         }
         let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
-        let Some(rows) = (unsafe { Short::<O>::new(tables, to.len()) }) else { return false };
+        let mut rows = unsafe { Short::<O>::new(tables, to.len()) }?;
         let one = if rows.len == 1 { single_magnitude::<O, M, P>(asked) } else { None };
         let out = &mut *to;
         let found = match one {
-            Some(false) => dispatch_accumulators(isa, Single::<_, false> { rows, to: out }),
-            Some(true) => dispatch_accumulators(isa, Single::<_, true> { rows, to: out }),
-            None if asked == Asked::LogSum => return false,
-            None if const { O::PAIRED } => few_dots(isa, asked, &rows, out),
-            None if const { M::PRODUCTS } => few_products(isa, asked, &rows, out),
-            None => few_sums(isa, asked, &rows, out),
+            Some(false) => dispatch_accumulators(isa, Single::<_, false> { rows: &rows, to: out }),
+            Some(true) => dispatch_accumulators(isa, Single::<_, true> { rows: &rows, to: out }),
+            None if asked == Asked::LogSum => return None,
+            None if const { O::PAIRED || M::PRODUCTS } => rows.products(isa, asked, out),
+            None => rows.sums(isa, asked, out),
         };
         if asked == Asked::LogSum {
             let is_lost = |x: &&mut O::Item| x.wide().abs() < LOST_LOGARITHM;
@@ -533,7 +529,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         }
         let is_tiny = |x: &O::Item| (x.wide() != 0.0) & (x.wide().abs() < LEAST_LOGARITHM);
         let tiny = asked == Asked::LogSum && to.iter().fold(false, |any, x| any | is_tiny(x));
-        found && !tiny && (nans || !to.iter().any(|x| x.is_nan()))
+        rows.found(found && !tiny, to, nans)
     }
 
     fn merge(&mut self, others: &dyn Cells) {
@@ -586,85 +582,6 @@ fn single_magnitude<O: Operands, M: Measure<P>, const P: usize>(asked: Asked) ->
         Asked::Root => Some(true),
         Asked::Variance { .. } | Asked::High | Asked::Low => None,
     }
-}
-
-/// Answers sums of a few elements, and says whether all answers are right.
-pub(super) fn few_sums<O: Operands>(
-    isa: Isa,
-    asked: Asked,
-    rows: &Short<O>,
-    to: &mut [O::Item],
-) -> bool {
-    let len = rows.len as f64;
-    match asked {
-        Asked::Sum => {
-            let out = Scaled { scale: 1.0, to };
-            dispatch_accumulators(isa, ShortSums::<_, _, ELEMENT> { rows, out })
-        }
-        Asked::Second => {
-            let out = Scaled { scale: 1.0, to };
-            dispatch_accumulators(isa, ShortSums::<_, _, MAGNITUDE> { rows, out })
-        }
-        Asked::Mean if rows.len.is_power_of_two() => {
-            let out = Scaled { scale: 1.0 / len, to };
-            dispatch_accumulators(isa, ShortSums::<_, _, ELEMENT> { rows, out })
-        }
-        Asked::Mean => {
-            dispatch_accumulators(isa, ShortSums::<_, _, ELEMENT> { rows, out: Means { len, to } })
-        }
-        _ => false,
-    }
-}
-
-/// Answers what is made of the squares of a few elements, likewise.
-fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: &Short<O>, to: &mut [O::Item]) -> bool {
-    let len = rows.len as f64;
-    match asked {
-        Asked::Second => {
-            let out = Rough::<_, false> { len, to };
-            dispatch_accumulators(isa, ShortSums::<_, _, PRODUCT> { rows, out })
-        }
-        Asked::Root => {
-            let out = Rough::<_, true> { len, to };
-            dispatch_accumulators(isa, ShortSums::<_, _, PRODUCT> { rows, out })
-        }
-        Asked::Variance { ddof: 0, .. } if rows.len == 1 => {
-            dispatch_accumulators(isa, ShortSums::<_, _, ELEMENT> { rows, out: Zeros { to } })
-        }
-        // Of no degrees of freedom.
-        Asked::Variance { ddof, .. } if ddof >= rows.len as u64 => {
-            let nan = O::Item::at_once(f64::NAN);
-            to.fill(nan);
-            true
-        }
-        Asked::Variance { ddof: 0, root: true }
-            if rows.len == 2 && O::Item::DTYPE == DType::F32 && few_halves(isa, rows, &mut *to) =>
-        {
-            true
-        }
-        Asked::Variance { ddof, root } => {
-            let divisor = len * (len - ddof as f64);
-            if root {
-                let out = Variances::<_, true> { len, divisor, to };
-                dispatch_accumulators(isa, ShortSums::<_, _, DIFFERENCES> { rows, out })
-            } else {
-                let out = Variances::<_, false> { len, divisor, to };
-                dispatch_accumulators(isa, ShortSums::<_, _, DIFFERENCES> { rows, out })
-            }
-        }
-        _ => false,
-    }
-}
-
-/// Answers deviations of two elements, of which every fourth lies in the middle between two f32.
-fn few_halves<O: Operands>(isa: Isa, rows: &Short<O>, to: &mut [O::Item]) -> bool {
-    dispatch_accumulators(isa, ShortSums::<_, _, DIFFERENCE> { rows, out: Halves { to } })
-}
-
-/// Answers dot products of a few pairs, likewise.
-fn few_dots<O: Operands>(isa: Isa, asked: Asked, rows: &Short<O>, to: &mut [O::Item]) -> bool {
-    let out = Rough::<_, false> { len: rows.len as f64, to };
-    asked == Asked::Sum && dispatch_accumulators(isa, ShortSums::<_, _, PRODUCT> { rows, out })
 }
 
 /// The scale of outputs that are lifted.

@@ -13,6 +13,9 @@ use core::alloc::Layout;
 use core::any::Any;
 use warpfold_core::DType;
 
+/// The places of outputs that are left to others: in any order, some twice.
+pub(super) type Left = Vec<usize>;
+
 /// An operation on elements of one type.
 pub(crate) trait Fold: Sync {
     /// Size and alignment of the elements.
@@ -122,15 +125,15 @@ pub(crate) trait Cells: Accumulators + Any + Send {
         unreachable!("an operation on one array");
     }
     /// Writes the answers of outputs all of whose elements are the columns of these tables, as
-    /// many as `to` has room for, if all of them are found without accumulators in memory. Of
-    /// two arrays there are equally many tables, and they are equally large; of one the second
-    /// has none. What `to` holds where that is false means nothing.
+    /// many as `to` has room for, if most of them are found without accumulators in memory, and
+    /// tells which are not. Of two arrays there are equally many tables, and they are equally large;
+    /// of one the second has none. What `to` holds where there are none means nothing.
     ///
     /// # Safety
     /// As for [`columns`](Self::columns).
-    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
+    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> Option<Left> {
         let _ = (tables, to);
-        false
+        None
     }
     /// The fewest rows of columns that are worth to be taken at a time.
     fn least_panel(&self) -> usize {

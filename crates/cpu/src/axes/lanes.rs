@@ -1,7 +1,7 @@
 //! Accumulators of plain words, in loops that compilers turn into vectors.
 
 use super::finish::{Request, Scratch};
-use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, Left, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::short::{self, rows_of};
 use crate::isa::Isa;
@@ -223,24 +223,24 @@ impl<L: Lanes> Cells for LanedCells<L> {
         }
     }
 
-    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
+    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> Option<Left> {
         let Laned { isa, lanes } = self.fold;
         let to: &mut [L::Out] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
-        let Some((rows, len)) = (unsafe { rows_of(tables[0], to.len()) }) else { return false };
+        let (rows, len) = unsafe { rows_of(tables[0], to.len()) }?;
         if let (1, Some(answer)) = (len, lanes.of_one()) {
             to.fill(answer);
-            return true;
+            return Some(Left::new());
         }
-        let Some(asked) = lanes.short() else { return false };
-        match asked {
+        let found = match lanes.short()? {
             ShortAsked::Words => {
                 dispatch_accumulators(isa, FewLanes::<L, false> { rows, len, lanes, to })
             }
             ShortAsked::Mean => {
                 dispatch_accumulators(isa, FewLanes::<L, true> { rows, len, lanes, to })
             }
-        }
+        };
+        found.then(Left::new)
     }
 
     fn merge(&mut self, others: &dyn Cells) {
@@ -367,7 +367,7 @@ impl<L: Lanes> Columns<'_, '_, L> {
 
 /// A slice of this length.
 #[inline(always)]
-fn array<T, const N: usize>(items: &[T]) -> &[T; N] {
+pub(super) fn array<T, const N: usize>(items: &[T]) -> &[T; N] {
     items.first_chunk().expect("a slice of this length")
 }
 

@@ -6,6 +6,7 @@
 //! A part of a table from which nothing is left out is taken in where it lies.
 
 use super::fold::Cells;
+use super::lanes::array;
 use super::walk::Form;
 use super::words::{Word, with_word};
 use crate::isa::Isa;
@@ -17,14 +18,11 @@ use warpfold_core::element::Key;
 
 /// Bytes of a part: it stays in the first cache, with its copy.
 const PART: usize = 16 << 10;
-/// The most columns of a part whose outputs are columns: so many rows share a call.
-const COLUMNS: usize = 512;
-/// So many elements that are left out a word counts, in whole vectors.
-const fn most_counted<W>() -> usize {
-    if size_of::<W>() == 1 { 64 } else { PART / size_of::<W>() }
-}
-/// Rows of a part whose outputs are columns, at most.
-const COUNTED: usize = most_counted::<u8>();
+/// The most bytes of a row of a part whose outputs are columns: so many rows share a call.
+const ROW: usize = 1024;
+/// So many elements that are left out a byte counts: rows of a part whose outputs are columns, at
+/// most.
+const COUNTED: usize = 64;
 
 /// What is done to elements before they are taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +32,21 @@ pub(super) struct Preparation {
     pub(super) dtype: DType,
     /// Whether NaNs are left out.
     pub(super) omits: bool,
+}
+
+impl Preparation {
+    /// Whether there is a NaN in a table.
+    ///
+    /// # Safety
+    /// Every element is aligned, of this type, and valid for reads.
+    pub(super) unsafe fn finds_nan(self, table: Table<'_, ()>) -> bool {
+        with_word!(self.dtype.size(), W => {
+            // SAFETY: the caller vouches for the elements, whose bits are words.
+            let table = unsafe { table.of_elements::<W>() };
+            let infinity = W::of(super::choice::infinity_bits(self.dtype));
+            dispatch_accumulators(self.isa, HasNans { table, infinity })
+        })
+    }
 }
 
 /// Prepares tables.
@@ -47,15 +60,14 @@ pub(super) struct Prepare {
     /// Whole words, so that copies are aligned for every type.
     copy: Vec<u64>,
     neutral: Vec<u64>,
-    counted: Vec<u64>,
     left_out: Vec<u64>,
 }
 
 impl Prepare {
     pub(super) fn new(how: Preparation) -> Prepare {
         let infinity = super::choice::infinity_bits(how.dtype);
-        let [copy, neutral, counted, left_out] = Default::default();
-        Prepare { how, infinity, odd: false, copy, neutral, counted, left_out }
+        let [copy, neutral, left_out] = Default::default();
+        Prepare { how, infinity, odd: false, copy, neutral, left_out }
     }
 
     /// The one that is kept, made if there is none, for elements that are prepared so.
@@ -83,7 +95,7 @@ impl Prepare {
         let size = self.how.dtype.size();
         let most = PART / size;
         let (widest, longest) =
-            if form == Form::Columns { (COLUMNS, COUNTED) } else { (most, most) };
+            if form == Form::Columns { (ROW / size, COUNTED) } else { (most, most) };
         let columns = table.columns().clamp(1, widest);
         let rows = (most / columns).clamp(1, longest);
         for row in (0..table.rows()).step_by(rows) {
@@ -123,7 +135,6 @@ impl Prepare {
             Form::Columns => (part.columns(), part.rows()),
         };
         let counts = &mut counts[..outputs];
-        counts.iter_mut().for_each(|count| *count += each as u64);
         let Preparation { isa, omits, .. } = self.how;
         let (size, elements) = (self.how.dtype.size(), part.rows() * part.columns());
         let mut given = part;
@@ -134,8 +145,9 @@ impl Prepare {
             let infinity = if omits { W::of(self.infinity) } else { W::GREATEST };
             // SAFETY: as above.
             let marks = marks.map(|marks| unsafe { marks.of_elements::<u8>() });
+            // SAFETY: as above.
             let odd = self.odd
-                || omits && dispatch_accumulators(isa, HasNans { table, infinity })
+                || omits && unsafe { self.how.finds_nan(part) }
                 || marks.is_some_and(|marks| (0..marks.rows()).any(|row| marks.row(row).contains(&0)));
             let mut first = true;
             for cells in cells {
@@ -144,23 +156,22 @@ impl Prepare {
                     cells.neutral(place, neutral);
                     let neutral: &[W] = bytemuck::cast_slice(neutral);
                     let copy: &mut [W] = bytemuck::cast_slice_mut(room(&mut self.copy, elements * size));
-                    let counted: &mut [W] =
-                        bytemuck::cast_slice_mut(room(&mut self.counted, outputs * size));
-                    counted.fill(W::of(0));
                     self.left_out.resize(outputs, 0);
                     let (to, out) = (&mut *copy, &mut self.left_out[..outputs]);
-                    let fill = Fill { table, marks, infinity, form, neutral, to, counted, out };
-                    dispatch_accumulators(isa, fill);
+                    dispatch_accumulators(isa, Fill { table, marks, infinity, form, neutral, to, out });
                     if first {
                         let mut any = 0;
                         for (count, out) in counts.iter_mut().zip(&self.left_out) {
                             any |= out;
-                            *count -= out;
+                            *count += each as u64 - out;
                         }
                         (self.odd, first) = (any != 0, false);
                     }
                     let stride = (part.columns() * size).cast_signed();
                     given = Table::of_any(copy.as_ptr().cast(), stride, part.rows(), part.columns());
+                } else if first {
+                    counts.iter_mut().for_each(|count| *count += each as u64);
+                    first = false;
                 }
                 // SAFETY: elements of the table, or of a copy, which is aligned.
                 unsafe {
@@ -172,12 +183,6 @@ impl Prepare {
             }
         });
     }
-}
-
-/// All bits where a word is a NaN's, or none.
-#[inline(always)]
-fn nan<W: Word>(x: W, infinity: W) -> W {
-    (x & W::GREATEST).is_above(infinity)
 }
 
 /// Whether there is a NaN.
@@ -209,11 +214,9 @@ struct Fill<'a, W> {
     marks: Option<Table<'a, u8>>,
     infinity: W,
     form: Form,
-    /// Of each output.
+    /// Of each output. Outputs that are columns have at most as many elements as a word counts.
     neutral: &'a [W],
     to: &'a mut [W],
-    /// Zeros, for outputs that are columns, of at most as many elements as a word counts.
-    counted: &'a mut [W],
     /// How many are left out of each output.
     out: &'a mut [u64],
 }
@@ -222,51 +225,100 @@ impl<W: Word> Kernel for Fill<'_, W> {
     type Out = ();
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        let Fill { table, marks, infinity, form, neutral, to, counted, out } = self;
-        for (row, to) in to.chunks_exact_mut(table.columns()).enumerate() {
-            let items = &table.row(row)[..to.len()];
-            // All bits where an element is left out.
-            macro_rules! fill {
-                ($gone:expr) => {
-                    match form {
-                        Form::Rows => {
-                            let (with, mut at, mut all) = (neutral[row], 0, 0);
-                            while at < items.len() {
-                                let end = items.len().min(at + const { most_counted::<W>() });
-                                let mut count = W::of(0);
-                                for i in at..end {
-                                    let gone = $gone(i);
-                                    count = count.counted(gone);
-                                    to[i] = (items[i] & !gone) | (with & gone);
-                                }
-                                all += count.wide().cast_unsigned();
-                                at = end;
-                            }
-                            out[row] = all;
-                        }
-                        Form::Columns => {
-                            let (with, counted) =
-                                (&neutral[..items.len()], &mut counted[..items.len()]);
-                            for i in 0..items.len() {
-                                let gone = $gone(i);
-                                counted[i] = counted[i].counted(gone);
-                                to[i] = (items[i] & !gone) | (with[i] & gone);
-                            }
-                        }
+    unsafe fn run<S: Simd>(mut self) {
+        match (size_of::<W>(), self.table.columns()) {
+            (1, 128..) => self.groups::<128>(),
+            (2, 64..) => self.groups::<64>(),
+            (4 | 8, 32..) => self.groups::<32>(),
+            (_, 8..) => self.groups::<8>(),
+            _ => self.groups::<1>(),
+        }
+    }
+}
+
+impl<W: Word> Fill<'_, W> {
+    /// Rows of at least `N` elements, so many at a time.
+    #[inline(always)]
+    fn groups<const N: usize>(&mut self) {
+        match self.form {
+            Form::Rows => self.rows::<N>(),
+            Form::Columns => self.columns::<N>(),
+        }
+    }
+
+    /// Of outputs that are rows.
+    #[inline(always)]
+    fn rows<const N: usize>(&mut self) {
+        let columns = self.table.columns();
+        for row in 0..self.table.rows() {
+            let with = [self.neutral[row]; N];
+            let (mut all, mut next) = (0, 0);
+            while next + N <= columns {
+                let mut counted = [W::of(0); N];
+                let end = columns.min(next + COUNTED * N);
+                while next + N <= end {
+                    let gone = self.copy(row, next, &with);
+                    for i in 0..N {
+                        counted[i] = counted[i].counted(gone[i]);
                     }
-                };
+                    next += N;
+                }
+                all += counted.iter().map(|n| n.wide().cast_unsigned()).sum::<u64>();
             }
-            if let Some(marks) = marks {
-                let marks = &marks.row(row)[..items.len()];
-                let none = |mark: u8| if mark == 0 { W::of(u64::MAX) } else { W::of(0) };
-                fill!(|i: usize| nan(items[i], infinity) | none(marks[i]));
-            } else {
-                fill!(|i: usize| nan(items[i], infinity));
+            if next < columns {
+                // With some of those before them, which come out as before.
+                let at = columns - N;
+                let gone = self.copy(row, at, &with);
+                all +=
+                    gone[next - at..].iter().map(|&gone| u64::from(gone != W::of(0))).sum::<u64>();
+            }
+            self.out[row] = all;
+        }
+    }
+
+    /// Of outputs that are columns: what is counted stays in registers.
+    #[inline(always)]
+    fn columns<const N: usize>(&mut self) {
+        let (table, mut next) = (self.table, 0);
+        while next < table.columns() {
+            // The last have some of those before them, which come out as before.
+            let at = next.min(table.columns() - N);
+            let (mut with, mut counted) = ([W::of(0); N], [W::of(0); N]);
+            with.copy_from_slice(&self.neutral[at..at + N]);
+            for row in 0..table.rows() {
+                let gone = self.copy(row, at, &with);
+                for i in 0..N {
+                    counted[i] = counted[i].counted(gone[i]);
+                }
+            }
+            let out = &mut self.out[at..at + N];
+            for i in 0..N {
+                out[i] = counted[i].wide().cast_unsigned();
+            }
+            next = at + N;
+        }
+    }
+
+    /// Copies elements of a row, and replaces those that are left out: all bits where one is. What is
+    /// read and what is written are arrays of their own, of which compilers make vectors.
+    #[inline(always)]
+    fn copy<const N: usize>(&mut self, row: usize, at: usize, with: &[W; N]) -> [W; N] {
+        let (items, infinity) = (*array::<W, N>(&self.table.row(row)[at..at + N]), self.infinity);
+        let (mut gone, mut filled) = ([W::of(0); N], [W::of(0); N]);
+        for i in 0..N {
+            gone[i] = (items[i] & W::GREATEST).is_above(infinity);
+        }
+        if let Some(marks) = &self.marks {
+            let marks: &[u8; N] = array(&marks.row(row)[at..at + N]);
+            for i in 0..N {
+                gone[i] = gone[i] | W::of(if marks[i] == 0 { u64::MAX } else { 0 });
             }
         }
-        if form == Form::Columns {
-            out.iter_mut().zip(&*counted).for_each(|(out, n)| *out = n.wide().cast_unsigned());
+        for i in 0..N {
+            filled[i] = (items[i] & !gone[i]) | (with[i] & gone[i]);
         }
+        let from = row * self.table.columns() + at;
+        self.to[from..from + N].copy_from_slice(&filled);
+        gone
     }
 }

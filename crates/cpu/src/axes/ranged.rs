@@ -8,8 +8,8 @@
 //! does. Outputs whose magnitudes are too far apart are left to others.
 
 use super::finish::{Asked, Intervals, Request, Scratch, TOGETHER, Wanted};
-use super::floats::{Alone, few_sums};
-use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
+use super::floats::Alone;
+use super::fold::{Accumulators, Cells, Fold, Left, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::round::Interval;
 use super::short::{self, Short};
@@ -148,13 +148,13 @@ impl<const MAGNITUDES: bool> Cells for RangedCells<MAGNITUDES> {
         dispatch_accumulators(isa, Columns::<MAGNITUDES> { table, to });
     }
 
-    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
+    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> Option<Left> {
         let Ranged { isa, asked, nans } = self.fold;
         let to: &mut [f32] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
-        let rows = unsafe { Short::<Alone<f32>>::new(tables, to.len()) };
-        let found = rows.is_some_and(|rows| few_sums(isa, asked, &rows, &mut *to));
-        found && (nans || !to.iter().any(|x| x.is_nan()))
+        let mut rows = unsafe { Short::<Alone<f32>>::new(tables, to.len()) }?;
+        let found = rows.sums(isa, asked, &mut *to);
+        rows.found(found, to, nans)
     }
 
     fn merge(&mut self, others: &dyn Cells) {

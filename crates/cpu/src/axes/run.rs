@@ -27,6 +27,8 @@ const MANY: usize = 1 << 14;
 const SEVERAL: usize = 128 << 10;
 /// Rows of a single column that are worth a copy.
 const LANES: usize = 16;
+/// So many elements, the first ones, tell whether there are NaNs.
+const SAMPLE: usize = 256;
 /// Elements of a table of columns that are worth a call.
 const TABLE: usize = 2048;
 /// The writing of an answer is a part of the cost of outputs of so few elements.
@@ -102,6 +104,8 @@ struct Output<'a> {
     answers: &'a Answers<'a>,
     /// The output, in the order of memory, whose answer comes first.
     start: usize,
+    /// The place of the operation.
+    place: usize,
 }
 
 /// What is taken of each output at a time: `count` elements along the innermost reduced axis,
@@ -122,13 +126,16 @@ impl Taken {
 /// An output that has no answer, and why.
 struct Failed {
     output: usize,
+    /// The place of the operation.
+    place: usize,
     error: Error,
 }
 
-/// The one that comes first in C order: what is reported does not depend on the walk.
+/// The one that comes first in C order, of the first operation: what is reported depends neither on
+/// the walk nor on which stages there were.
 fn earlier(a: Option<Failed>, b: Option<Failed>) -> Option<Failed> {
     match (a, b) {
-        (Some(a), Some(b)) => Some(if b.output < a.output { b } else { a }),
+        (Some(a), Some(b)) => Some(if (b.output, b.place) < (a.output, a.place) { b } else { a }),
         (a, b) => a.or(b),
     }
 }
@@ -171,6 +178,15 @@ pub(super) struct Asked<'a> {
     pub(super) known: Option<(usize, Part)>,
 }
 
+impl Asked<'_> {
+    /// How NaNs are left out for the second accumulators, where the first answer nothing if there
+    /// are some.
+    fn omission(&self) -> Option<Preparation> {
+        let [first, second, ..] = self.stages else { return None };
+        second.preparation.filter(|how| how.omits && first.preparation.is_none())
+    }
+}
+
 /// Where the first answers of a block come from.
 enum From<'a, 't> {
     /// The accumulators that the block began with, which have taken in its elements.
@@ -210,9 +226,12 @@ struct Turn {
 }
 
 impl<'a> Team<'a> {
-    fn new(asked: &'a Asked<'a>, outputs: usize) -> Team<'a> {
+    /// A team for data that has NaNs, or that may.
+    fn new(asked: &'a Asked<'a>, outputs: usize, nans: bool) -> Team<'a> {
         let cells = asked.stages.iter().map(|_| None).collect();
-        Team { asked, outputs, cells, start: 0, calm: 0, turn: None }
+        let team = Team { asked, outputs, cells, start: 0, calm: 0, turn: None };
+        let omitted = nans && asked.omission().is_some();
+        if omitted { Team { start: 1, calm: CALM, ..team } } else { team }
     }
 
     /// The accumulators of a stage.
@@ -298,6 +317,8 @@ impl Run<'_> {
                 (share.next_multiple_of(strips.len).clamp(strips.len, MANY), strips.len)
             }
         };
+        let nans =
+            asked.iter().find_map(Asked::omission).is_some_and(|how| self.begins_with_nans(how));
         let blocks = outputs.div_ceil(block);
         let bytes = outputs.saturating_mul(len).saturating_mul(self.item.size());
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
@@ -332,7 +353,7 @@ impl Run<'_> {
         let in_order: Vec<Answers<'_>> = all.iter_mut().map(Answers::of).collect();
         let to: &[Answers<'_>] = if in_order.is_empty() { &answers } else { &in_order };
         let failed = if shares_elements {
-            self.shared(asked, to, (0..blocks).map(block_of))
+            self.shared(asked, to, (0..blocks).map(block_of), nans)
         } else {
             let chunk = turned.as_ref().filter(|_| !last).map(|turned| turned.chunk);
             let block = chunk.unwrap_or(block);
@@ -343,7 +364,7 @@ impl Run<'_> {
                 let (mut space, mut failed) = (Space::default(), None);
                 let cells = strips.map_or(strip, |strips| strips.cells(outputs));
                 let mut teams: Several<Team<'_>> =
-                    asked.iter().map(|a| Team::new(a, cells)).collect();
+                    asked.iter().map(|a| Team::new(a, cells, nans)).collect();
                 let mut own = beside(chunk.is_some(), block.min(outputs));
                 while let Some(piece) = pieces.take() {
                     let piece = piece * block..outputs.min((piece + 1) * block);
@@ -355,7 +376,7 @@ impl Run<'_> {
                         let end = strips.map_or(from + strip, |strips| strips.end(from));
                         let outputs = from..piece.end.min(end);
                         from = outputs.end;
-                        let out = |team: usize| Output { answers: &to[team], start };
+                        let out = |place: usize| Output { answers: &to[place], start, place };
                         // SAFETY: each block is taken once.
                         let written =
                             unsafe { self.block(&mut teams, strips, outputs, &mut space, out) };
@@ -376,17 +397,29 @@ impl Run<'_> {
         }
     }
 
+    /// Whether a NaN is among the first elements.
+    fn begins_with_nans(&self, how: Preparation) -> bool {
+        let (walk, mut segments) = (&self.walk, Vec::new());
+        walk.segments(0, 1.max(walk.outputs().min(SAMPLE / walk.panel)), &mut segments);
+        let Some(first) = segments.first() else { return false };
+        let mut buffer = Vec::new();
+        let inner = walk.reduced.last().map_or(1, |axis| axis.0);
+        let one = Taken { rows: 1, count: inner.min(SAMPLE / first.len) };
+        let table = self.table(0, first.offsets[0], walk.form, (first.len, one), &mut buffer);
+        // SAFETY: elements of the walk or copies of them.
+        unsafe { how.finds_nan(table) }
+    }
+
     /// Short outputs: the threads share their elements.
     fn shared(
         &self,
         asked: &[Asked<'_>],
         answers: &[Answers<'_>],
         blocks: impl Iterator<Item = Range<usize>>,
+        nans: bool,
     ) -> Option<Failed> {
         let mut failed = None;
         let (axis, parts) = self.cut(self.threads.count());
-        // All begin alike.
-        let how = asked.first().and_then(|asked| asked.stages[0].preparation);
         for outputs in blocks {
             let (pieces, count) = (Pieces::new(parts.len()), outputs.len());
             let done = self.threads.run(parts.len(), || {
@@ -395,7 +428,9 @@ impl Run<'_> {
                     // Positions ascend within a piece, but not from one to the next: each has
                     // accumulators of its own.
                     let mut teams: Vec<Team<'_>> =
-                        asked.iter().map(|a| Team::new(a, count)).collect();
+                        asked.iter().map(|a| Team::new(a, count, nans)).collect();
+                    // All begin alike.
+                    let how = teams.first().and_then(Team::preparation);
                     let mut cells: Vec<&mut dyn Cells> =
                         teams.iter_mut().map(Team::first).collect();
                     space.counts.clear();
@@ -418,7 +453,7 @@ impl Run<'_> {
             let mut space = Space { counts, ..Space::default() };
             for (others, counts) in done {
                 for (team, others) in teams.iter_mut().zip(&others) {
-                    if let Some(others) = &others.cells[0] {
+                    if let Some(others) = &others.cells[others.start] {
                         team.first().merge(&**others);
                     }
                 }
@@ -427,8 +462,8 @@ impl Run<'_> {
             space.counts.iter_mut().for_each(|count| *count += u64::from(self.initial.is_some()));
             let mut cells: Vec<&mut dyn Cells> = teams.iter_mut().map(Team::first).collect();
             self.add_initial(&mut cells, outputs.len(), &mut space);
-            for (team, answers) in teams.iter_mut().zip(answers) {
-                let out = Output { answers, start: 0 };
+            for (place, (team, answers)) in teams.iter_mut().zip(answers).enumerate() {
+                let out = Output { answers, start: 0, place };
                 let from = From::Own;
                 // SAFETY: one thread at a time writes.
                 let written = unsafe { self.write(team, from, outputs.clone(), &mut space, out) };
@@ -802,7 +837,7 @@ impl Run<'_> {
         space: &mut Space,
         out: Output<'_>,
     ) -> core::result::Result<(), Failed> {
-        let Output { answers, start: first } = out;
+        let Output { answers, start: first, place: operation } = out;
         let (begin, of_some) = (outputs.start, team.asked.of_some);
         // SAFETY: outputs of the block, which the caller vouches for; here and below.
         unsafe { answers.begin(begin - first, outputs.len()) };
@@ -810,7 +845,8 @@ impl Run<'_> {
         left.clear();
         space.missing.clear();
         let (stages, start) = (team.start..team.cells.len(), team.start);
-        let others = if matches!(from, From::Other(..)) { stages } else { start + 1..stages.end };
+        // Whether accumulators of the first of these stages have taken in all elements.
+        let mut tried = !matches!(from, From::Other(..));
         let mut how = team.preparation();
         // Later stages answer a strip from its tables, too.
         let tables = if let From::Tables(tables) = from { Some(tables) } else { None };
@@ -835,9 +871,10 @@ impl Run<'_> {
                 let cells = team.first();
                 // SAFETY: as above.
                 let to = unsafe { answers.run(begin - first, outputs.len()) };
-                tables.answer(cells, how, to, space);
+                tried = !tables.answer(cells, how, to, space);
             }
         }
+        let others = if tried { start + 1..stages.end } else { stages };
         if of_some && how.is_some() {
             let none = (0..outputs.len()).filter(|&place| space.counts[place] == 0);
             space.missing.extend(none);
@@ -913,7 +950,11 @@ impl Run<'_> {
         }
         left.sort_unstable_by_key(|&(_, output)| output);
         for &(place, output) in &left {
-            let bits = (team.asked.general)(output).map_err(|error| Failed { output, error })?;
+            let bits = (team.asked.general)(output).map_err(|error| Failed {
+                output,
+                place: operation,
+                error,
+            })?;
             // SAFETY: as above.
             let to = unsafe { answers.run(begin + place - first, 1) };
             Numbers::set_bits(to, answers.dtype, 0, bits);

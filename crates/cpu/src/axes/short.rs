@@ -8,12 +8,15 @@
 //! bits, so that sums of them are rounded nearly always, but by far less than what the answer
 //! is rounded by. What is not certain is left to accumulators that can do more.
 
+use super::finish::Asked;
 use super::floats::Operands;
+use super::fold::Left;
 use super::measures::{SMALLER, two_sums};
 use super::round::{Narrow, two_sum};
 use super::words::{Word, with_word};
 use crate::exact::odd::sum_to_odd;
-use crate::simd::{Kernel, Simd};
+use crate::isa::Isa;
+use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use warpfold_core::exact::FloatFormat;
 use warpfold_core::{DType, Element, prefetch};
@@ -32,17 +35,31 @@ const BOUNDED: u8 = 2;
 const GROUP: usize = 16;
 
 /// What is summed, known to the compiler: the elements.
-pub(super) const ELEMENT: u8 = 0;
+const ELEMENT: u8 = 0;
 /// Their magnitudes.
-pub(super) const MAGNITUDE: u8 = 1;
+const MAGNITUDE: u8 = 1;
 /// The products of pairs of elements that are shorter than f64. Of these sums there are no
 /// errors, but the sums of magnitudes.
-pub(super) const PRODUCT: u8 = 2;
+const PRODUCT: u8 = 2;
 /// What the elements are more than the first of them, of those that are shorter than f64. Of these
 /// sums there are no errors, but the sums of squares.
-pub(super) const DIFFERENCES: u8 = 3;
+const DIFFERENCES: u8 = 3;
 /// The difference of two f32, where it is exact.
-pub(super) const DIFFERENCE: u8 = 4;
+const DIFFERENCE: u8 = 4;
+
+/// Outputs of which one is left at most: where more are, others answer all.
+const LEFT: usize = 4;
+
+/// Leaves outputs to others; `None` if they are too many.
+#[inline(always)]
+pub(super) fn leave(
+    left: &mut Left,
+    some: impl Iterator<Item = usize>,
+    outputs: usize,
+) -> Option<()> {
+    left.extend(some);
+    (left.len() * LEFT <= outputs).then_some(())
+}
 
 /// Bytes ahead, in every row, at which the next columns are asked for: each row is a stream of
 /// its own, and there are more of them than processors fetch ahead by themselves.
@@ -90,6 +107,8 @@ pub(super) struct Short<O: Operands> {
     pub(super) len: usize,
     /// Every row has so many elements that may be read: see [`new`](Self::new).
     columns: usize,
+    /// Columns that are not answered.
+    left: Left,
 }
 
 impl<O: Operands> Short<O> {
@@ -107,7 +126,67 @@ impl<O: Operands> Short<O> {
             assert!(others == len);
             rows[1] = second;
         }
-        Some(Short { rows, len, columns })
+        Some(Short { rows, len, columns, left: Left::new() })
+    }
+
+    /// The columns that are not answered, if most of them are `found`: NaNs are left, too, where they
+    /// are no answers.
+    pub(super) fn found<T: Narrow>(self, found: bool, to: &[T], nans: bool) -> Option<Left> {
+        let (mut left, nans) = (self.left, nans || !to.iter().any(|x| x.is_nan()));
+        let none = (0..if nans { 0 } else { to.len() }).filter(|&i| to[i].is_nan());
+        (found && leave(&mut left, none, to.len()).is_some()).then_some(left)
+    }
+
+    /// Hands sums of these terms to `out`; whether most of them are found.
+    fn hand<const TERM: u8>(&mut self, isa: Isa, out: impl Out) -> bool {
+        dispatch_accumulators(isa, ShortSums::<_, _, TERM> { rows: self, out })
+    }
+
+    /// Answers what is made of the sums of elements; whether most answers are found.
+    pub(super) fn sums(&mut self, isa: Isa, asked: Asked, to: &mut [O::Item]) -> bool {
+        let len = self.len as f64;
+        match asked {
+            Asked::Sum => self.hand::<ELEMENT>(isa, Scaled { scale: 1.0, to }),
+            Asked::Second => self.hand::<MAGNITUDE>(isa, Scaled { scale: 1.0, to }),
+            Asked::Mean if self.len.is_power_of_two() => {
+                self.hand::<ELEMENT>(isa, Scaled { scale: 1.0 / len, to })
+            }
+            Asked::Mean => self.hand::<ELEMENT>(isa, Means { len, to }),
+            _ => false,
+        }
+    }
+
+    /// The same of products of pairs, or of squares.
+    pub(super) fn products(&mut self, isa: Isa, asked: Asked, to: &mut [O::Item]) -> bool {
+        let (len, two_f32) = (self.len as f64, self.len == 2 && O::Item::DTYPE == DType::F32);
+        match asked {
+            Asked::Sum if !O::PAIRED => false,
+            Asked::Sum | Asked::Second => self.hand::<PRODUCT>(isa, Rough::<_, false> { len, to }),
+            Asked::Root => self.hand::<PRODUCT>(isa, Rough::<_, true> { len, to }),
+            Asked::Variance { ddof: 0, .. } if self.len == 1 => {
+                self.hand::<ELEMENT>(isa, Zeros { to })
+            }
+            // Of no degrees of freedom.
+            Asked::Variance { ddof, .. } if ddof >= self.len as u64 => {
+                to.fill(O::Item::at_once(f64::NAN));
+                true
+            }
+            // Every fourth lies in the middle between two f32.
+            Asked::Variance { ddof: 0, root: true }
+                if two_f32 && self.hand::<DIFFERENCE>(isa, Halves { to: &mut *to }) =>
+            {
+                true
+            }
+            Asked::Variance { ddof, root } => {
+                let divisor = len * (len - ddof as f64);
+                if root {
+                    self.hand::<DIFFERENCES>(isa, Variances::<_, true> { len, divisor, to })
+                } else {
+                    self.hand::<DIFFERENCES>(isa, Variances::<_, false> { len, divisor, to })
+                }
+            }
+            _ => false,
+        }
     }
 
     /// [`each`](Self::each) of these terms. What a type has no use for is not compiled.
@@ -115,7 +194,7 @@ impl<O: Operands> Short<O> {
     /// # Safety
     /// See [`Simd`].
     #[inline(always)]
-    unsafe fn of_terms<S: Simd, const TERM: u8>(&self, out: &mut impl Out) -> bool {
+    unsafe fn of_terms<S: Simd, const TERM: u8>(&mut self, out: &mut impl Out) -> bool {
         // SAFETY: passed on from the caller.
         unsafe {
             if const { TERM == DIFFERENCE } {
@@ -200,7 +279,7 @@ impl<O: Operands> Short<O> {
     /// # Safety
     /// See [`Simd`].
     #[inline(always)]
-    unsafe fn sums<S: Simd, const TERM: u8, const ERRORS: u8>(
+    unsafe fn added<S: Simd, const TERM: u8, const ERRORS: u8>(
         &self,
         at: usize,
         one: S::F,
@@ -234,22 +313,26 @@ impl<O: Operands> Short<O> {
     const WIDE: bool = <O::Item as Element>::DTYPE.size() == 8;
 
     /// Hands the sums of all columns and of their errors to `out`, group by group, with the
-    /// first column of each; some twice. Returns whether `out` was sure of all of them.
+    /// first column of each; some twice. The columns of groups that `out` was not sure of go to
+    /// [`left`](Self::left); false if they are too many.
     ///
     /// # Safety
     /// See [`Simd`].
     #[inline(always)]
-    unsafe fn each<S: Simd, const TERM: u8, const ERRORS: u8>(&self, out: &mut impl Out) -> bool {
+    unsafe fn each<S: Simd, const TERM: u8, const ERRORS: u8>(
+        &mut self,
+        out: &mut impl Out,
+    ) -> bool {
         let group = 2 * S::LANES;
         let Some(last) = self.columns.checked_sub(group) else { return false };
-        let (mut high, mut low) = ([0.0; GROUP], [0.0; GROUP]);
+        let (mut high, mut low, mut left) = ([0.0; GROUP], [0.0; GROUP], Left::new());
         // SAFETY: whole groups of columns; the buffers hold two of the widest vectors.
         unsafe {
             let (zero, one) = (S::splat(0.0), S::splat(core::hint::black_box(1.0)));
             for column in (0..self.columns).step_by(group) {
                 // The last group has some of the columns before it.
                 let at = column.min(last);
-                let [a, b] = self.sums::<S, TERM, ERRORS>(at, one);
+                let [a, b] = self.added::<S, TERM, ERRORS>(at, one);
                 let exact = ERRORS == NONE && !Self::WIDE
                     || if const { Self::WIDE } {
                         // An infinity less itself is NaN, and so are errors of what is NaN. What is
@@ -265,33 +348,36 @@ impl<O: Operands> Short<O> {
                     };
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());
-                let sure = if !exact && const { Self::WIDE } {
+                if !exact && const { Self::WIDE } {
                     S::store(a[1], low.as_mut_ptr());
                     S::store(b[1], low[S::LANES..].as_mut_ptr());
                     let mut odd = [0.0; GROUP];
                     S::store(S::or(S::sub(a[0], a[0]), a[2]), odd.as_mut_ptr());
                     S::store(S::or(S::sub(b[0], b[0]), b[2]), odd[S::LANES..].as_mut_ptr());
-                    self.special::<S, TERM>(at, [&mut high, &mut low, &mut odd], out)
-                        || self.bounded::<S, TERM>(at, one, out)
+                    let sums = [&mut high, &mut low, &mut odd];
+                    if !self.special::<S, TERM>(at, sums, out, &mut left) {
+                        self.bounded::<S, TERM>(at, one, out, &mut left);
+                    }
                 } else if !exact {
-                    self.bounded::<S, TERM>(at, one, out)
+                    self.bounded::<S, TERM>(at, one, out, &mut left);
                 } else if Self::WIDE && ERRORS == EXACT || TERM == PRODUCT || TERM == DIFFERENCES {
                     S::store(a[1], low.as_mut_ptr());
                     S::store(b[1], low[S::LANES..].as_mut_ptr());
-                    out.put(at, &high[..group], [&low[..group]])
+                    settle(at, &high[..group], [&low[..group]], None, out, &mut left);
                 } else {
-                    out.put(at, &high[..group], [])
-                };
-                if !sure {
+                    settle(at, &high[..group], [], None, out, &mut left);
+                }
+                if left.len() * LEFT > self.columns {
                     return false;
                 }
             }
-            true
         }
+        self.left = left;
+        true
     }
 
     /// The same for a group of f64 some of which are infinite or NaN: `odd` has no bits but a sign
-    /// where sums and their errors are all. Returns whether that is so of all others.
+    /// where sums and their errors are all. False if that is not so of all others.
     ///
     /// # Safety
     /// See [`Simd`].
@@ -301,12 +387,35 @@ impl<O: Operands> Short<O> {
         at: usize,
         [high, low, odd]: [&mut [f64; GROUP]; 3],
         out: &mut impl Out,
+        left: &mut Left,
     ) -> bool {
         let group = 2 * S::LANES;
+        if high[..group].iter().all(|s| s.is_finite()) {
+            return false;
+        }
+        // SAFETY: passed on from the caller.
+        let (sums, mut any) = (unsafe { self.small::<S, TERM>(at) }, 0);
+        for i in 0..group {
+            let usual = sums[i].is_finite();
+            high[i] = if usual { high[i] } else { 0.0 };
+            low[i] = if usual { low[i] } else { 0.0 };
+            any |= if usual { odd[i].abs().to_bits() } else { 0 };
+        }
+        if any == 0 {
+            settle(at, &high[..group], [&low[..group]], Some(&sums[..group]), out, left);
+        }
+        any == 0
+    }
+
+    /// Sums of terms that are made so small that only an infinity or a NaN makes one of these.
+    ///
+    /// # Safety
+    /// See [`Simd`].
+    #[inline(always)]
+    unsafe fn small<S: Simd, const TERM: u8>(&self, at: usize) -> [f64; GROUP] {
         let mut sums = [0.0; GROUP];
         // SAFETY: as in `each`.
         unsafe {
-            // Only what is infinite or NaN has such a sum.
             let (scale, mut all) = (S::splat(SMALLER), [S::splat(0.0); 2]);
             for row in 0..self.len {
                 let [a, b] = self.terms::<S, TERM>(row, at);
@@ -315,20 +424,7 @@ impl<O: Operands> Short<O> {
             S::store(all[0], sums.as_mut_ptr());
             S::store(all[1], sums[S::LANES..].as_mut_ptr());
         }
-        let mut any = 0;
-        for i in 0..group {
-            let usual = sums[i].is_finite();
-            high[i] = if usual { high[i] } else { 0.0 };
-            low[i] = if usual { low[i] } else { 0.0 };
-            any |= if usual { odd[i].abs().to_bits() } else { 0 };
-        }
-        let mut sure = any == 0 && out.put(at, &high[..group], [&low[..group]]);
-        for (i, &sum) in sums[..group].iter().enumerate() {
-            if sure && !sum.is_finite() {
-                sure = out.set(at + i, if sum.is_nan() { f64::NAN } else { sum });
-            }
-        }
-        sure
+        sums
     }
 
     /// The same for a group whose sums are not exact.
@@ -341,18 +437,25 @@ impl<O: Operands> Short<O> {
         at: usize,
         one: S::F,
         out: &mut impl Out,
-    ) -> bool {
+        left: &mut Left,
+    ) {
         let group = 2 * S::LANES;
         let mut parts = [[0.0; GROUP]; 4];
         // SAFETY: as in `each`.
         unsafe {
-            let [a, b] = self.sums::<S, TERM, BOUNDED>(at, one);
+            let [a, b] = self.added::<S, TERM, BOUNDED>(at, one);
             for (to, (a, b)) in parts.iter_mut().zip(a.into_iter().zip(b)) {
                 S::store(a, to.as_mut_ptr());
                 S::store(b, to[S::LANES..].as_mut_ptr());
             }
         }
         let [mut high, mut least, more, mut most] = parts;
+        // Of f64 an infinite sum may be too large only.
+        let mut special = high;
+        if const { Self::WIDE } && high[..group].iter().any(|s| !s.is_finite()) {
+            // SAFETY: passed on from the caller.
+            special = unsafe { self.small::<S, TERM>(at) };
+        }
         let share = self.len as f64 * f64::EPSILON;
         for i in 0..group {
             let (s, [sum, low]) = (high[i], two_sum(high[i], least[i]));
@@ -364,11 +467,12 @@ impl<O: Operands> Short<O> {
             let (far, unknown) = (sum.abs() * 1e-12, f64::INFINITY);
             let ends = if (a.abs() <= far) & (b.abs() <= far) { [a, b] } else { [unknown; 2] };
             // Infinities and NaNs of shorter floats are the answers.
-            let special = !Self::WIDE & !s.is_finite();
-            high[i] = if special { s } else { sum };
+            let (special, known) = (!special[i].is_finite(), if Self::WIDE { 0.0 } else { s });
+            high[i] = if special { known } else { sum };
             [least[i], most[i]] = if special { [0.0; 2] } else { ends };
         }
-        out.put(at, &high[..group], [&least[..group], &most[..group]])
+        let special = Self::WIDE.then_some(&special[..group]);
+        settle(at, &high[..group], [&least[..group], &most[..group]], special, out, left);
     }
 
     /// [`each`](Self::each) for f32, by plain sums whose elements are so near to each other that nothing
@@ -420,6 +524,40 @@ impl<O: Operands> Short<O> {
     }
 }
 
+/// Hands the sums of columns to `out`, and those of `special` that are infinite or NaN; the columns of
+/// which it is not sure are left.
+#[inline(always)]
+fn settle<const N: usize>(
+    at: usize,
+    high: &[f64],
+    low: [&[f64]; N],
+    special: Option<&[f64]>,
+    out: &mut impl Out,
+    left: &mut Left,
+) {
+    if !out.put(at, high, low) {
+        unsure(at, high, low, out, left);
+    }
+    for (&sum, i) in special.unwrap_or_default().iter().zip(at..) {
+        if !sum.is_finite() && !out.set(i, if sum.is_nan() { f64::NAN } else { sum }) {
+            left.push(i);
+        }
+    }
+}
+
+/// Leaves the columns that `out` is not sure of: a loop of its own, since it runs seldom.
+#[inline(never)]
+fn unsure<const N: usize>(
+    at: usize,
+    high: &[f64],
+    low: [&[f64]; N],
+    out: &mut impl Out,
+    left: &mut Left,
+) {
+    let unsure = |i: &usize| !out.put(at + i, &high[*i..=*i], low.map(|low| &low[*i..=*i]));
+    left.extend((0..high.len()).filter(unsure).map(|i| at + i));
+}
+
 /// Whether sums of so many f32 lose nothing in f64, `most` being the bits of the largest
 /// magnitude and `least` those of the least one that is not 0, less one.
 fn is_exact(least: u32, most: u32, len: usize) -> bool {
@@ -447,7 +585,7 @@ pub(super) fn is_within(least: u32, most: u32, room: i32) -> bool {
 
 /// Writes the sums of single elements, or of their magnitudes; false if there are no such.
 pub(super) struct Single<'a, O: Operands, const MAGNITUDES: bool> {
-    pub(super) rows: Short<O>,
+    pub(super) rows: &'a Short<O>,
     pub(super) to: &'a mut [O::Item],
 }
 
@@ -493,7 +631,7 @@ unsafe fn single<W: Word, const MAGNITUDES: bool>(
 }
 
 /// Who takes sums.
-pub(super) trait Out {
+trait Out {
     /// Takes those of some columns, and those of their errors: none where there are no errors, or
     /// what they are at least and at most. Returns whether all answers are right.
     fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool;
@@ -505,10 +643,10 @@ pub(super) trait Out {
     }
 }
 
-/// Hands sums of `TERM` to `out`, and returns whether they are all right.
-pub(super) struct ShortSums<'a, O: Operands, X, const TERM: u8> {
-    pub(super) rows: &'a Short<O>,
-    pub(super) out: X,
+/// Hands sums of `TERM` to `out`, and returns whether most of them are right.
+struct ShortSums<'a, O: Operands, X, const TERM: u8> {
+    rows: &'a mut Short<O>,
+    out: X,
 }
 
 impl<O: Operands, X: Out, const TERM: u8> Kernel for ShortSums<'_, O, X, TERM> {
@@ -522,10 +660,30 @@ impl<O: Operands, X: Out, const TERM: u8> Kernel for ShortSums<'_, O, X, TERM> {
     }
 }
 
+/// Writes what both ends of the sums of errors make of sums, `$of` being told on which side they
+/// are; whether these are always the same, and `$of` is sure. No closure: that may stay a call.
+macro_rules! answer {
+    ($to:expr, $low:ident, |$i:ident, $end:ident, $side:ident| $of:expr) => {{
+        let mut sure = true;
+        for ($i, to) in $to.iter_mut().enumerate() {
+            let ($end, $side) = ($low.first().map_or(0.0, |low| low[$i]), -1.0);
+            let (least, right) = $of;
+            *to = least;
+            sure &= right;
+            if N > 1 {
+                let ($end, $side) = ($low[N - 1][$i], 1.0);
+                let (most, right) = $of;
+                sure &= right & (least.bits() == most.bits()) & $low[0][$i].is_finite();
+            }
+        }
+        sure
+    }};
+}
+
 /// Where sums go, multiplied by `scale`, a power of two.
-pub(super) struct Scaled<'a, T> {
-    pub(super) scale: f64,
-    pub(super) to: &'a mut [T],
+struct Scaled<'a, T> {
+    scale: f64,
+    to: &'a mut [T],
 }
 
 impl<T: Narrow> Out for Scaled<'_, T> {
@@ -539,35 +697,14 @@ impl<T: Narrow> Out for Scaled<'_, T> {
     fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
         let scale = self.scale;
         let to = &mut self.to[column..column + high.len()];
-        answer(to, low, |i, low, _| T::scaled(high[i], low, scale))
+        answer!(to, low, |i, end, _side| T::scaled(high[i], end, scale))
     }
-}
-
-/// Writes what both ends of the sums of errors make of sums, `of` being told on which side they
-/// are; whether these are always the same, and `of` is sure.
-#[inline(always)]
-fn answer<T: Narrow, const N: usize>(
-    to: &mut [T],
-    low: [&[f64]; N],
-    of: impl Fn(usize, f64, f64) -> (T, bool),
-) -> bool {
-    let mut sure = true;
-    for (i, to) in to.iter_mut().enumerate() {
-        let (least, right) = of(i, low.first().map_or(0.0, |low| low[i]), -1.0);
-        *to = least;
-        sure &= right;
-        if N > 1 {
-            let (most, right) = of(i, low[N - 1][i], 1.0);
-            sure &= right & (least.bits() == most.bits()) & low[0][i].is_finite();
-        }
-    }
-    sure
 }
 
 /// Where sums go, divided by `len`.
-pub(super) struct Means<'a, T> {
-    pub(super) len: f64,
-    pub(super) to: &'a mut [T],
+struct Means<'a, T> {
+    len: f64,
+    to: &'a mut [T],
 }
 
 impl<T: Narrow> Out for Means<'_, T> {
@@ -579,19 +716,17 @@ impl<T: Narrow> Out for Means<'_, T> {
 
     #[inline(always)]
     fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
-        let len = self.len;
+        let (len, to) = (self.len, &mut self.to[column..column + high.len()]);
         // Ends are rounded to odd, which is not all that a quotient has to know.
-        answer(&mut self.to[column..column + high.len()], low, |i, low, side| {
-            let outwards = low + side * low.abs() * (2.0 * f64::EPSILON);
-            T::mean(high[i], if N > 1 { outwards } else { low }, len)
-        })
+        let share = if N > 1 { 2.0 * f64::EPSILON } else { 0.0 };
+        answer!(to, low, |i, end, side| T::mean(high[i], end + side * end.abs() * share, len))
     }
 }
 
 /// Where rounded sums of `len` terms go, of which the sums of magnitudes are known.
-pub(super) struct Rough<'a, T, const ROOT: bool> {
-    pub(super) len: f64,
-    pub(super) to: &'a mut [T],
+struct Rough<'a, T, const ROOT: bool> {
+    len: f64,
+    to: &'a mut [T],
 }
 
 impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
@@ -627,11 +762,11 @@ impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
 /// off by at most `n u` times those of the magnitudes and of the squares. The sum of the
 /// magnitudes times itself is at most `n q`, so that `n q - s^2` is off by less than `4 n u n q`
 /// and `4 u n q`, and by what three operations round.
-pub(super) struct Variances<'a, T, const ROOT: bool> {
-    pub(super) len: f64,
+struct Variances<'a, T, const ROOT: bool> {
+    len: f64,
     /// `n (n - ddof)`, which is positive.
-    pub(super) divisor: f64,
-    pub(super) to: &'a mut [T],
+    divisor: f64,
+    to: &'a mut [T],
 }
 
 impl<T: Narrow, const ROOT: bool> Out for Variances<'_, T, ROOT> {
@@ -665,8 +800,8 @@ impl<T: Narrow, const ROOT: bool> Out for Variances<'_, T, ROOT> {
 }
 
 /// Where halves of the magnitudes of exact differences go: deviations of two elements.
-pub(super) struct Halves<'a, T> {
-    pub(super) to: &'a mut [T],
+struct Halves<'a, T> {
+    to: &'a mut [T],
 }
 
 impl<T: Narrow> Out for Halves<'_, T> {
@@ -680,8 +815,8 @@ impl<T: Narrow> Out for Halves<'_, T> {
 }
 
 /// Where the variances of single elements go: zeros, but NaNs of infinities and NaNs.
-pub(super) struct Zeros<'a, T> {
-    pub(super) to: &'a mut [T],
+struct Zeros<'a, T> {
+    to: &'a mut [T],
 }
 
 impl<T: Narrow> Out for Zeros<'_, T> {

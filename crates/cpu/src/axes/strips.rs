@@ -5,7 +5,7 @@
 //! can, and otherwise a part of it at a time. Neighbours that lie in many short runs are
 //! copied together, so that the loops over them are long.
 
-use super::fold::Cells;
+use super::fold::{Cells, Left};
 use super::lengths::Lengths;
 use super::prepare::{Preparation, Prepare};
 use super::run::{Run, Space};
@@ -282,33 +282,32 @@ pub(super) struct StripTables<'a> {
 
 impl<'a> StripTables<'a> {
     /// Writes the answers of the strip, of elements that are prepared or as they are; the places
-    /// of those that there are not go to [`Space::missing`].
+    /// of those that there are not go to [`Space::missing`]. Whether that was done without accumulators in
+    /// memory: these may know more.
     pub(super) fn answer(
         &self,
         cells: &mut dyn Cells,
         how: Option<Preparation>,
         to: &mut [u8],
         space: &mut Space,
-    ) {
+    ) -> bool {
         let count = self.count;
         if how.is_some() {
             space.counts.clear();
             space.counts.resize(count, self.extra as u64);
-        } else if self.quick(cells, 0..count, to) {
-            return;
+        } else if let Some(mut left) = self.quick(cells, to) {
+            space.missing.append(&mut left);
+            return true;
         }
-        // What is odd is in a part of it.
         let width = to.len() / count;
         for start in (0..count).step_by(CELLS) {
             let columns = start..count.min(start + CELLS);
             let to = &mut to[columns.start * width..columns.end * width];
-            let again = how.is_none() && columns.len() < count;
-            if !(again && self.quick(cells, columns.clone(), to)) {
-                let before = space.missing.len();
-                self.slow(cells, columns, how, to, space);
-                space.missing[before..].iter_mut().for_each(|place| *place += start);
-            }
+            let before = space.missing.len();
+            self.slow(cells, columns, how, to, space);
+            space.missing[before..].iter_mut().for_each(|place| *place += start);
         }
+        false
     }
 
     /// Some columns of some rows of a table.
@@ -323,23 +322,16 @@ impl<'a> StripTables<'a> {
         Table::of_any(from, table.stride(), rows.len(), columns.len())
     }
 
-    /// Answers some outputs without accumulators in memory, if all of them are found so.
-    fn quick(&self, cells: &mut dyn Cells, columns: Range<usize>, to: &mut [u8]) -> bool {
+    /// Answers the outputs without accumulators in memory, if most are found so, and tells which are not.
+    fn quick(&self, cells: &mut dyn Cells, to: &mut [u8]) -> Option<Left> {
         let [first, second] = &self.tables;
         // Of two arrays there may be one table, and of the other many.
-        if !second.is_empty() && first.len() != second.len() {
-            return false;
-        }
-        if first.first().is_some_and(|table| columns == (0..table.columns())) {
-            // SAFETY: see the fields; of two arrays there are equally many tables.
-            return unsafe { cells.quick([first, second], to) };
-        }
-        let part = |array: usize| -> Vec<Table<'a, ()>> {
-            let tables = self.tables[array].iter();
-            tables.map(|table| self.part(array, table, 0..table.rows(), &columns)).collect()
-        };
-        // SAFETY: as above.
-        unsafe { cells.quick([&part(0), &part(1)], to) }
+        let alike = second.is_empty() || first.len() == second.len();
+        // SAFETY: see the fields; of two arrays there are equally many tables.
+        let mut left = alike.then(|| unsafe { cells.quick([first, second], to) }).flatten()?;
+        left.sort_unstable();
+        left.dedup();
+        Some(left)
     }
 
     /// Answers some outputs by accumulators.

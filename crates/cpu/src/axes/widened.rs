@@ -3,8 +3,9 @@
 //! Loops over elements are compiled for f32 and f64 alone. f16, bf16, and floats whose answers are of a
 //! longer type are copied first, a few KiB at a time, so that the copy stays in the first cache.
 
-use super::fold::{Accumulators, Cells, Fold, Part, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, Left, Part, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
+use super::short::leave;
 use super::walk::Form;
 use crate::exact::Widen;
 use crate::isa::Isa;
@@ -409,15 +410,16 @@ impl Cells for WidenedCells {
         how.shorten(wide, to);
     }
 
-    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
+    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> Option<Left> {
         let WidenedCells { how, inner, copies: [one, two, wide] } = self;
         let (size, answer) = (how.to().size(), if how.shortens { how.from } else { DType::F64 });
         let outputs = to.len() / answer.size();
         let rows = |tables: &[Table<'_, ()>]| tables.iter().map(Table::rows).sum::<usize>();
         // What is rounded to the longer type first is rounded twice.
         if how.shortens && rows(tables[0]) != 1 {
-            return false;
+            return None;
         }
+        let mut left = Left::new();
         let step = (PART / rows(tables[0]).max(1)).max(2 * GROUP).min(outputs);
         for from in (0..outputs).step_by(step.max(1)) {
             // The last columns with some of those before them: groups have to be whole.
@@ -439,21 +441,19 @@ impl Cells for WidenedCells {
             let other = (!tables[1].is_empty()).then(|| copy(tables[1], two));
             let tables = [&[copy(tables[0], one)][..], other.as_slice()];
             let to = &mut to[from * answer.size()..(from + step) * answer.size()];
-            let sure = if how.shortens {
+            let some = if how.shortens {
                 let wide = room(wide, step * size);
                 // SAFETY: copies, which are aligned.
-                let sure = unsafe { inner.quick(tables, wide) };
+                let some = unsafe { inner.quick(tables, wide) };
                 how.shorten(wide, to);
-                sure
+                some
             } else {
                 // SAFETY: as above.
                 unsafe { inner.quick(tables, to) }
             };
-            if !sure {
-                return false;
-            }
+            leave(&mut left, some?.into_iter().map(|i| from + i), outputs)?;
         }
-        true
+        Some(left)
     }
 
     unsafe fn row_pairs(&mut self, place: usize, [one, two]: [Table<'_, ()>; 2]) {

@@ -1445,6 +1445,75 @@ fn nans_in_long_rows_are_found_and_left_out() {
     }
 }
 
+#[test]
+fn elements_are_left_out_of_tables_of_any_width() {
+    let mut random = Rng::with_seed(seed(47));
+    for dtype in [DType::F64, DType::F32, DType::F16, DType::I64, DType::I16, DType::U8] {
+        let size = dtype.size();
+        for columns in [3, 7, 8, 9, 31, 32, 33, 40, 63, 64, 65, 127, 128, 129, 200] {
+            let rows = 67;
+            let bytes = (0..rows * columns)
+                .flat_map(|i| {
+                    // NaNs come first, in the middle, or last.
+                    let nan = i % 7 == 0 && i * 3 / (rows * columns) == columns % 3;
+                    let x = if nan && dtype.is_float() { f64::NAN } else { random.f64() - 0.5 };
+                    element(dtype, x).to_le_bytes()[..size].to_vec()
+                })
+                .collect();
+            let (shape, strides) =
+                (vec![rows, columns], vec![(columns * size) as isize, size as isize]);
+            let array = Array { dtype, shape, strides, offset: 0, bytes };
+            for reduced in [[true, false], [false, true], [true, true]] {
+                several(&array, &reduced, &format!("{columns} columns"), &mut random);
+                for op in [Op::Sum, Op::Max] {
+                    let rules = Rules::new().nan(NanPolicy::Omit);
+                    one(&array, &reduced, op, &[1, 2], &rules, &format!("{columns} columns"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn outputs_of_a_few_elements_that_are_not_certain_are_left_alone() {
+    let mut random = Rng::with_seed(seed(48));
+    for dtype in [DType::F64, DType::F32] {
+        let size = dtype.size();
+        for (len, outputs) in [(2, 37), (3, 300), (5, 129), (8, 70), (16, 41)] {
+            for one_in in [3, 11, 60] {
+                let odd: Vec<usize> = (0..outputs).map(|_| random.usize(..6 * one_in)).collect();
+                let bytes = (0..len * outputs)
+                    .flat_map(|i| {
+                        let (row, x) = (i / outputs, random.f64() - 0.5);
+                        let bits = match (odd[i % outputs], row) {
+                            // Infinities of both signs, a NaN, sums beyond the largest, halves of units.
+                            (0, 0) | (1, 0..2) => element(dtype, f64::INFINITY),
+                            (1, _) => element(dtype, f64::NEG_INFINITY),
+                            (2, 1) => element(dtype, f64::NAN),
+                            (3, _) if size == 8 => f64::MAX.to_bits() ^ ((row as u64 % 2) << 63),
+                            (4, 0) => element(dtype, 1.0),
+                            (4, 1) => element(
+                                dtype,
+                                if size == 8 { 2f64.powi(-53) } else { 2f64.powi(-24) },
+                            ),
+                            (4, _) => 0,
+                            (5, _) => random.u64(..),
+                            _ => element(dtype, x),
+                        };
+                        bits.to_le_bytes()[..size].to_vec()
+                    })
+                    .collect();
+                let strides = vec![(outputs * size) as isize, size as isize];
+                let array = Array { dtype, shape: vec![len, outputs], strides, offset: 0, bytes };
+                for nan in [NanPolicy::Propagate, NanPolicy::Omit] {
+                    let note = format!("one in {one_in}");
+                    check(&array, &[true, false], &[1], &Rules::new().nan(nan), &note);
+                }
+            }
+        }
+    }
+}
+
 /// An array in C order, whose axes begin at these steps, in elements.
 fn laid_out(dtype: DType, shape: &[usize], steps: &[usize], pattern: &str, r: &mut Rng) -> Array {
     let size = dtype.size();

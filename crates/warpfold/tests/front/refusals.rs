@@ -3,7 +3,26 @@
 use crate::arrays::Random;
 use ndarray::ShapeBuilder;
 use warpfold::internal::ForReaders;
-use warpfold::{DType, Device, Error, Op, Partial, Reduction, Rules, View};
+use warpfold::{DType, Device, Error, NanPolicy, Op, Partial, Reduction, Rules, View};
+
+#[test]
+fn of_errors_that_of_the_first_operation_is_told() {
+    let (rows, columns) = (40, 700);
+    for column in [0, columns - 1] {
+        // A column of NaNs, among the elements that are looked at first and among the last.
+        let of = |i: usize| if i % columns == column { f32::NAN } else { i as f32 };
+        let items: Vec<f32> = (0..rows * columns).map(of).collect();
+        let view = || View::of_strided(&items, 0, &[rows, columns], &[columns as isize, 1]);
+        for ops in [[Op::Min, Op::Max, Op::Sum], [Op::Sum, Op::Max, Op::Min]] {
+            let first = ops.into_iter().find(|&op| op != Op::Sum).unwrap();
+            for threads in [1, 3] {
+                let asked = Reduction::new(ops).axis(0).nan(NanPolicy::Omit);
+                let answer = asked.threads(threads).run(view().unwrap());
+                assert_eq!(answer, Err(Error::Empty { op: first }), "{column} {threads}");
+            }
+        }
+    }
+}
 
 #[test]
 fn views_outside_their_memory_do_not_come_to_be() {
