@@ -230,6 +230,7 @@ impl<W: Word> Kernel for Fill<'_, W> {
             (1, 128..) => self.groups::<128>(),
             (2, 64..) => self.groups::<64>(),
             (4 | 8, 32..) => self.groups::<32>(),
+            (1 | 2, 16..) => self.groups::<16>(),
             (_, 8..) => self.groups::<8>(),
             _ => self.groups::<1>(),
         }
@@ -266,11 +267,14 @@ impl<W: Word> Fill<'_, W> {
                 all += counted.iter().map(|n| n.wide().cast_unsigned()).sum::<u64>();
             }
             if next < columns {
-                // With some of those before them, which come out as before.
+                // With some of those before them, which come out as before and are not counted again.
                 let at = columns - N;
-                let gone = self.copy(row, at, &with);
-                all +=
-                    gone[next - at..].iter().map(|&gone| u64::from(gone != W::of(0))).sum::<u64>();
+                let (gone, old) = (self.copy(row, at, &with), W::of((next - at - 1) as u64));
+                let mut counted = [W::of(0); N];
+                for i in 0..N {
+                    counted[i] = counted[i].counted(gone[i] & W::of(i as u64).is_above(old));
+                }
+                all += counted.iter().map(|n| n.wide().cast_unsigned()).sum::<u64>();
             }
             self.out[row] = all;
         }
