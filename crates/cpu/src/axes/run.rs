@@ -353,6 +353,8 @@ impl Run<'_> {
         let in_order: Vec<Answers<'_>> = all.iter_mut().map(Answers::of).collect();
         let to: &[Answers<'_>] = if in_order.is_empty() { &answers } else { &in_order };
         let failed = if shares_elements {
+            // All begin alike.
+            let nans = nans && asked.iter().all(|asked| asked.omission().is_some());
             self.shared(asked, to, (0..blocks).map(block_of), nans)
         } else {
             let chunk = turned.as_ref().filter(|_| !last).map(|turned| turned.chunk);
@@ -429,7 +431,6 @@ impl Run<'_> {
                     // accumulators of its own.
                     let mut teams: Vec<Team<'_>> =
                         asked.iter().map(|a| Team::new(a, count, nans)).collect();
-                    // All begin alike.
                     let how = teams.first().and_then(Team::preparation);
                     let mut cells: Vec<&mut dyn Cells> =
                         teams.iter_mut().map(Team::first).collect();
