@@ -27,7 +27,7 @@ fn of_errors_that_of_the_first_operation_is_told() {
 #[test]
 fn threads_that_share_outputs_count_nans_and_leave_them_out() {
     let (rows, columns) = (20_000, 8);
-    let of = |i: usize| if i % 7 == 0 { f32::NAN } else { i as f32 };
+    let of = |i: usize| if i.is_multiple_of(7) { f32::NAN } else { i as f32 };
     let items: Vec<f32> = (0..rows * columns).map(of).collect();
     let view = || View::of_strided(&items, 0, &[rows, columns], &[columns as isize, 1]).unwrap();
     for ops in [[Op::Sum, Op::CountNan], [Op::CountNan, Op::Sum]] {
@@ -35,7 +35,8 @@ fn threads_that_share_outputs_count_nans_and_leave_them_out() {
         let one = asked.clone().threads(1).run(view()).unwrap();
         assert_eq!(one, asked.threads(3).run(view()).unwrap());
         let counts = one.slice::<u64>(Op::CountNan).unwrap();
-        let in_column = |c: usize| (0..rows).filter(|row| (row * columns + c) % 7 == 0).count();
+        let in_column =
+            |c: usize| (0..rows).filter(|row| (row * columns + c).is_multiple_of(7)).count();
         let want: Vec<u64> = (0..columns).map(|c| in_column(c) as u64).collect();
         assert_eq!(counts, want);
     }
