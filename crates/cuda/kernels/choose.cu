@@ -20,8 +20,9 @@ struct Axis {
 enum Choice : u32 {
     WIDENS = 1,     // to f64
     FILLS = 2,      // no element is chosen, and none is read
-    NAN_IS_FAR = 4, // NaNs that are chosen become infinite
-    NAN_IS_SEEN = 8 // or are told of
+    NAN_IS_FAR = 4, // NaNs that are chosen become infinite,
+    NAN_IS_SEEN = 8, // and are told of
+    ONLY_NAN = 16   // no other element is chosen
 };
 
 template <class T>
@@ -77,6 +78,8 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
                     if ((choice & NAN_IS_SEEN) != 0)
                         atomicOr(seen, 1u);
                 }
+                if ((choice & ONLY_NAN) != 0 && !Format::is_nan(items[k]))
+                    chosen[k] = false;
             }
             if ((choice & WIDENS) != 0)
                 static_cast<u64 *>(to)[places[k]] = chosen[k] ? widened<T>(items[k]) : fill;

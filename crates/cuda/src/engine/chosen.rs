@@ -26,6 +26,7 @@ const WIDENS: u32 = 1;
 const FILLS: u32 = 2;
 const NAN_IS_FAR: u32 = 4;
 const NAN_IS_SEEN: u32 = 8;
+const ONLY_NAN: u32 = 16;
 
 /// What is reduced beside, or instead of, all elements.
 #[derive(Clone, Debug, Default)]
@@ -382,7 +383,7 @@ impl Engine {
         copy.view.strides.iter_mut().for_each(|step| *step *= item.cast_signed());
         let outputs = outputs_of(view, reduced);
         let bytes = (elements * item).next_multiple_of(16);
-        let wanted = (bytes + outputs + 16) as u64;
+        let wanted = (bytes + outputs * item + 16) as u64;
         let (at, _) = scratch.chosen.reserve(&*self.device, stream, wanted, wanted)?;
         copy.view = DeviceView { address: at, dtype: way.dtype, ..copy.view };
         let launches = [
@@ -395,7 +396,7 @@ impl Engine {
             unsafe { self.choose(view.dtype, chosen, ends, (fill, choice), steps, stream)? };
         }
         let behind = at + bytes as u64;
-        // SAFETY: as above; what is behind the copy has room for a byte of each output, and one more.
+        // SAFETY: as above; what is behind the copy has room for an element of each output, and one more.
         unsafe {
             if way.needs_some
                 && !self.all_have_some(chosen, reduced, outputs, behind, scratch, stream)?
@@ -404,7 +405,19 @@ impl Engine {
             }
             let made = self.answered(way.number, &copy.view, &copy.reduced, to, scratch, stream)?;
             let watches = way.choice & NAN_IS_SEEN != 0;
-            Ok(!(watches && scratch.saw_overflow(&*self.device, stream)?) && made)
+            if !(watches && scratch.saw_overflow(&*self.device, stream)?) || !made {
+                return Ok(made);
+            }
+            // NaNs that are marked were infinite. Their outputs are told by a copy without other elements:
+            // the greatest element of such an output is NaN, that of others is less than any mean.
+            let least = with_element!(way.dtype, T => bits_of::<T>(f64::NEG_INFINITY));
+            let choice = way.choice & WIDENS | ONLY_NAN;
+            let ends = [view.address, at, scratch.overflow()];
+            self.choose(view.dtype, chosen, ends, (least, choice), &all, stream)?;
+            let (max, answer) = (Op::Max.into(), (way.dtype, Ask::Greatest));
+            let second = Second::Of(behind);
+            Ok(self.answered(max, &copy.view, &copy.reduced, behind, scratch, stream)?
+                && self.pair(answer, to, second, to, outputs, scratch.overflow(), stream)?)
         }
     }
 

@@ -65,7 +65,7 @@ fn ask(
     let nan = if omits_nan { NanPolicy::Omit } else { NanPolicy::Propagate };
     let rules = Rules::default().nan(nan).ddof(ddof.into()).out(out);
     let places = sample.layout.elements(reduced).into_iter().zip(mask.layout.elements(reduced));
-    let (mut nans, first) = (false, random.unit());
+    let first = random.unit();
     let (expected, first): (Vec<Option<Scalar>>, u64) = with_element!(sample.dtype, T => {
         let first: T = make::<T>("uniform", 1, &mut Random((first * 1e9) as u64))[0];
         let expected = places
@@ -73,7 +73,6 @@ fn ask(
                 let is = |(_, mark): &(T, usize)| !marks || mask.bytes()[*mark] != 0;
                 let all = elements::<T>(sample, &at).into_iter().zip(marked);
                 let mut some: Vec<T> = all.filter(is).map(|(x, _)| x).collect();
-                nans |= some.iter().any(|x| x.is_nan());
                 if initial {
                     some.push(first);
                 }
@@ -109,7 +108,7 @@ fn ask(
     };
     let made = made.unwrap_or_else(|error| panic!("{error}: {}", note()));
     if !made {
-        // What has no answer, what would have to count NaNs that are chosen, and what no f64 holds.
+        // What has no answer, and what no f64 holds.
         let counts = matches!(op, Op::Mean | Op::Var | Op::Std) && marks;
         let long = !sample.dtype.is_float() && sample.dtype.size() == 8;
         let told =
@@ -119,7 +118,7 @@ fn ask(
         let misaligned = steps.chain([sample.layout.offset]).any(|step| step % size != 0);
         let unknown = expected.contains(&None)
             || misaligned
-            || counts && (nans || long)
+            || counts && long
             || told
             || out.is_some() && (initial || op == Op::Prod || sample.dtype == DType::F64)
             || out.is_some() && op.answer_type(sample.dtype) != sample.dtype
@@ -150,7 +149,10 @@ fn drawn(device: Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
             0 => DType::ALL[round / 3 % DType::ALL.len()],
             _ => [DType::F32, DType::F64, DType::F16, DType::BF16][random.below(4) as usize],
         };
+        // A NaN among the marked elements of a mean needs a copy of its own.
+        let is_mean = dtype.is_float() && random.below(8) == 0;
         let pattern = match random.below(2) {
+            _ if is_mean => DRAWN[random.below(3) as usize],
             0 => "uniform",
             _ => DRAWN[random.below(DRAWN.len() as u64) as usize],
         };
@@ -172,6 +174,7 @@ fn drawn(device: Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
         reduced[one] = true;
         // Any byte but 0 is true, and an initial value, too.
         let op = match random.below(2) {
+            _ if is_mean => Op::Mean,
             0 if dtype == DType::Bool => Op::Sum,
             _ => OPS[random.below(OPS.len() as u64) as usize],
         };
@@ -183,10 +186,10 @@ fn drawn(device: Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
         let case = Case {
             number: Number {
                 op,
-                omits_nan: dtype.is_float() && random.below(4) == 0,
+                omits_nan: dtype.is_float() && !is_mean && random.below(4) == 0,
                 ddof: if matches!(op, Op::Var | Op::Std) { random.below(3) as u32 } else { 0 },
             },
-            marks: what & 1 == 1,
+            marks: is_mean || what & 1 == 1,
             initial: what & 2 == 2 && takes,
             out: (what & 4 == 4 && dtype.is_float()).then_some(DType::F64),
         };
