@@ -40,6 +40,7 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
 {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
+    bool any = false;
     for (u64 first = u64(blockIdx.x) * (THREADS * EACH) + threadIdx.x; first < total; first += u64(gridDim.x) * (THREADS * EACH)) {
         Bits items[EACH];
         bool chosen[EACH];
@@ -75,8 +76,7 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
             if constexpr (Format::FLOAT) {
                 if ((choice & (NAN_IS_FAR | NAN_IS_SEEN)) != 0 && chosen[k] && Format::is_nan(items[k])) {
                     items[k] = Format::INFINITE;
-                    if ((choice & NAN_IS_SEEN) != 0)
-                        atomicOr(seen, 1u);
+                    any = true;
                 }
                 if ((choice & ONLY_NAN) != 0 && !Format::is_nan(items[k]))
                     chosen[k] = false;
@@ -87,6 +87,9 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
                 static_cast<Bits *>(to)[places[k]] = chosen[k] ? items[k] : Bits(fill);
         }
     }
+    // Once a block, by a store: the word is in the host's memory, where an atomic operation takes a microsecond.
+    if (Format::FLOAT && (choice & NAN_IS_SEEN) != 0 && __syncthreads_or(any) && threadIdx.x == 0)
+        *static_cast<volatile u32 *>(seen) = 1;
 }
 
 #define AXIS(i) u32 len##i, i64 from##i, i64 to##i, i64 marks##i

@@ -31,6 +31,11 @@ const NONE: u8 = 0;
 const EXACT: u8 = 1;
 const BOUNDED: u8 = 2;
 
+/// Bits of which an error of a sum of shorter floats has one, but no NaN all: the bits of several
+/// errors together may be a NaN's. Errors are multiples of 2^-149 below 2^128, whose exponents have bit
+/// 62, or 61 and 60.
+const ERROR_BITS: u64 = u64::MAX >> 1 & !(1 << 59);
+
 /// Lanes of two of the widest vectors.
 const GROUP: usize = 16;
 
@@ -329,6 +334,7 @@ impl<O: Operands> Short<O> {
         // SAFETY: whole groups of columns; the buffers hold two of the widest vectors.
         unsafe {
             let (zero, one) = (S::splat(0.0), S::splat(core::hint::black_box(1.0)));
+            let bits = S::splat(f64::from_bits(ERROR_BITS));
             for column in (0..self.columns).step_by(group) {
                 // The last group has some of the columns before it.
                 let at = column.min(last);
@@ -342,9 +348,11 @@ impl<O: Operands> Short<O> {
                         S::all_below(S::abs(rest), f64::from_bits(1))
                     } else {
                         // Sums of shorter floats are infinite or NaN if elements are: those are the
-                        // answers, and their errors are NaN, which is not below.
-                        let off = [S::sub(zero, S::abs(a[2])), S::sub(zero, S::abs(b[2]))];
-                        S::none_below(off[0], 0.0) & S::none_below(off[1], 0.0)
+                        // answers, and such a sum less itself is NaN, which is not below.
+                        let first = S::or(S::and(a[2], bits), S::sub(a[0], a[0]));
+                        let second = S::or(S::and(b[2], bits), S::sub(b[0], b[0]));
+                        S::none_below(S::sub(zero, first), 0.0)
+                            & S::none_below(S::sub(zero, second), 0.0)
                     };
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());

@@ -608,6 +608,10 @@ fn sums_of_a_few_elements_know_when_they_are_rounded() {
         &[1.0, 2f64.powi(-24), -2f64.powi(-80)],
         &[1.0, 2f64.powi(-23), 2f64.powi(-24), -2f64.powi(-140)],
         &[1.0, 3.0 * 2f64.powi(-24), 2f64.powi(-79), -tiny],
+        // Errors whose bits together are those of a NaN, beside a sum in the middle: of f32 and of bf16.
+        &[2f64.powi(100), 2f64.powi(76), 3.0, 1.5],
+        &[2f64.powi(100), 3.0 * 2f64.powi(76), -3.0, -1.5],
+        &[2f64.powi(100), 2f64.powi(92), 3.0, 1.5],
         // The same of f64.
         &[1.0, 2f64.powi(-53)],
         &[1.0, 2f64.powi(-53), 2f64.powi(-107)],

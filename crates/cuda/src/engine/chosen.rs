@@ -405,19 +405,19 @@ impl Engine {
             }
             let made = self.answered(way.number, &copy.view, &copy.reduced, to, scratch, stream)?;
             let watches = way.choice & NAN_IS_SEEN != 0;
-            if !(watches && scratch.saw_overflow(&*self.device, stream)?) || !made {
+            let seen = watches && scratch.saw_overflow(&*self.device, stream)?;
+            if !made || !seen {
                 return Ok(made);
             }
-            // NaNs that are marked were infinite. Their outputs are told by a copy without other elements:
-            // the greatest element of such an output is NaN, that of others is less than any mean.
+            // Marked NaNs were infinite. A copy of nothing else tells their outputs: the greatest of
+            // such an output is NaN, that of others is less than any mean.
             let least = with_element!(way.dtype, T => bits_of::<T>(f64::NEG_INFINITY));
-            let choice = way.choice & WIDENS | ONLY_NAN;
-            let ends = [view.address, at, scratch.overflow()];
+            let (ends, choice) = ([view.address, at, 0], way.choice & WIDENS | ONLY_NAN);
             self.choose(view.dtype, chosen, ends, (least, choice), &all, stream)?;
-            let (max, answer) = (Op::Max.into(), (way.dtype, Ask::Greatest));
-            let second = Second::Of(behind);
+            let (ask, second) = ((way.dtype, Ask::Greatest), Second::Of(behind));
+            let max = Op::Max.into();
             Ok(self.answered(max, &copy.view, &copy.reduced, behind, scratch, stream)?
-                && self.pair(answer, to, second, to, outputs, scratch.overflow(), stream)?)
+                && self.pair(ask, to, second, to, outputs, 0, stream)?)
         }
     }
 
