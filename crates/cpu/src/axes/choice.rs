@@ -87,6 +87,8 @@ pub(crate) fn most_alone(dtype: DType, op: Op) -> usize {
         (Op::SumSq | Op::Norm2, DType::F32) => MANY_SQUARES,
         (Op::Dot, DType::F32) => MANY_PAIRS,
         (Op::SumSq | Op::Norm2 | Op::Dot, DType::F64) => BOUND_BY_MEMORY,
+        // States round each term by itself.
+        (Op::LogSumExp, DType::F64) => MOST_ELEMENTS,
         _ => LONG,
     }
 }
