@@ -215,7 +215,8 @@ impl<T: Integer, M: Term> Kernel for IntegerSum<'_, T, M> {
             self.for_each_row::<LANES>(0..n, |i, term| sums[i] = sums[i].wrapping_add(term));
             return (sums.iter().map(|&s| i128::from(s)).sum(), 0);
         }
-        let flip = if M::unsigned::<T>() { 0 } else { 1u64 << 63 };
+        // Unknown to compilers: with a 0 that they know they unroll the row, and make no vectors of it.
+        let flip = core::hint::black_box(if M::unsigned::<T>() { 0 } else { 1u64 << 63 });
         let mut wrapped = [0u64; LONG_LANES];
         let mut highs = [0u64; LONG_LANES];
         self.for_each_row::<LONG_LANES>(0..n, |i, term| {
