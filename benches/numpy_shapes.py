@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-TYPES = {"f64": "f8", "f32": "f4", "f16": "f2", "i64": "i8", "i32": "i4", "i16": "i2", "i8": "i1", "u8": "u1", "bool": "?"}
+TYPES = {"f64": "f8", "f32": "f4", "f16": "f2", "i64": "i8", "i32": "i4", "i16": "i2", "i8": "i1", "u8": "u1", "bool": "?", "u64": "u8", "u32": "u4", "u16": "u2"}
 PIECE = 16 << 20
 ROUND = 2e-3
 

@@ -147,6 +147,9 @@ def theirs_of(case, mask):
     to = {"dtype": torch.float64} if case.out else {}
     floats = case.dtype in ("f64", "f32", "f16", "bf16")
 
+    def real(x):
+        return x if floats else x.double()
+
     def chosen(x, otherwise):
         if mask is not None:
             return torch.where(mask, x, otherwise)
@@ -159,7 +162,7 @@ def theirs_of(case, mask):
         return (torch.minimum if sign > 0 else torch.maximum)(found, torch.ones((), dtype=x.dtype, device=x.device)) if case.initial else found
 
     def spread(x, root):
-        x = x if floats else x.double()
+        x = real(x)
         if mask is None and not omit:
             x = x.double() if case.out else x
             return (torch.std if root else torch.var)(x, axes, correction=case.ddof or 0, keepdim=case.keepdims)
@@ -174,7 +177,7 @@ def theirs_of(case, mask):
             return torch.nanmean(x, axes, case.keepdims, **to)
         if mask is not None:
             return torch.where(mask, x, 0).sum(axes, case.keepdims) / mask.sum(axes, case.keepdims)
-        return torch.mean(x if floats else x.double(), axes, case.keepdims, **to)
+        return torch.mean(real(x), axes, case.keepdims, **to)
 
     def total(x):
         if omit and floats and mask is None:
@@ -190,9 +193,9 @@ def theirs_of(case, mask):
         "std": lambda x: spread(x, True),
         "min": lambda x: end(x, 1),
         "max": lambda x: end(x, -1),
-        "norm1": lambda x: torch.linalg.vector_norm(chosen(x, 0), 1, axes, case.keepdims),
-        "norm2": lambda x: torch.linalg.vector_norm(chosen(x, 0), 2, axes, case.keepdims),
-        "norm-inf": lambda x: torch.linalg.vector_norm(chosen(x, 0), math.inf, axes, case.keepdims),
+        "norm1": lambda x: torch.linalg.vector_norm(chosen(real(x), 0), 1, axes, case.keepdims),
+        "norm2": lambda x: torch.linalg.vector_norm(chosen(real(x), 0), 2, axes, case.keepdims),
+        "norm-inf": lambda x: torch.linalg.vector_norm(chosen(real(x), 0), math.inf, axes, case.keepdims),
         "prod": lambda x: product(chosen(x, 1), axes),
         "minmax": lambda x: torch.aminmax(chosen(x, 0), **({} if whole else {"dim": one, **keep})) if (whole or len(axes) == 1) and not omit else (end(x, 1), end(x, -1)),
         "range": lambda x: end(x, -1) - end(x, 1),

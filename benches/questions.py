@@ -23,16 +23,17 @@ import warpfold as wf
 
 import shapes
 
-TYPES = {"f64": "f8", "f32": "f4", "f16": "f2", "i64": "i8", "i32": "i4", "i16": "i2", "i8": "i1", "u8": "u1", "bool": "?"}
+TYPES = {"f64": "f8", "f32": "f4", "f16": "f2", "i64": "i8", "i32": "i4", "i16": "i2", "i8": "i1", "u8": "u1", "bool": "?"} | {"u64": "u8", "u32": "u4", "u16": "u2"}
 PIECE = 4 << 20
 ROUNDS = 3
 ROUND = 2e-3
 
-# Kinds of floats; integers and booleans are uniform.
+# Kinds of floats, and of integers. Sums of random bits of 64 overflow, and are dropped.
 DATA = (
     ("uniform", "normal", "whole", "zero or one", "constant", "one differs", "sorted", "40 decades", "600 decades", "random bits", "subnormal")
     + ("NaN 1e-6", "NaN 1 %", "NaN 50 %", "NaN", "infinite 1e-6", "infinite 1 %", "infinite 50 %", "-0")
 )
+WHOLE = ("uniform", "small", "zero or one", "constant", "one differs", "sorted", "random bits")
 REALS = ("sum", "mean", "min", "max", "var", "std", "norm1", "norm2", "norm-inf", "prod")
 PAIRS = ("minmax", "range", "count-nan", "logsumexp")
 POSITIONS = ("argmin", "argmax", "argminmax")
@@ -72,7 +73,7 @@ def draw(rng, most, types):
     if positional:
         ops = [rng.choice(POSITIONS)]
     else:
-        known = [op for op in (*OFTEN, *REALS, *PAIRS, "count-nonzero") if floats or op not in ("prod", "count-nan", "logsumexp", "norm1", "norm2", "norm-inf")]
+        known = [op for op in (*OFTEN, *REALS, *PAIRS, "count-nonzero") if floats or op not in ("prod", "count-nan", "logsumexp")]
         if shape.dtype in ("f16", "bf16"):
             known = [op for op in known if op not in ("prod", "logsumexp")]
         ops = [rng.choice(known)]
@@ -83,7 +84,7 @@ def draw(rng, most, types):
     where = nan is None and real and rng.random() < 0.12
     return Question(
         **{**dataclasses.asdict(shape), "op": "+".join(ops)},
-        data=(rng.choice(DATA) if rng.random() < 0.75 else "uniform") if floats else "uniform",
+        data=rng.choice(DATA if floats else WHOLE) if rng.random() < 0.75 else "uniform",
         nan=nan,
         ddof=1 if {"var", "std"} & set(ops) and rng.random() < 0.5 else None,
         out="f64" if shape.dtype == "f32" and all(op in ("sum", "mean", "var", "std") for op in ops) and rng.random() < 0.15 else None,
@@ -98,8 +99,15 @@ def piece(dtype, data, rng):
     kind = np.dtype(TYPES[dtype])
     count = PIECE // kind.itemsize
     if kind.kind != "f":
-        low, high = (0, 1 << 32) if dtype == "i64" else (np.iinfo(kind).min, np.iinfo(kind).max + 1)
-        return rng.integers(low, high, count, dtype=kind)
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max + 1
+        if data in ("small", "zero or one", "constant"):
+            low, high = {"small": (0, 100), "zero or one": (0, 2), "constant": (7, 8)}[data]
+        elif kind.itemsize == 8 and data != "random bits":
+            low, high = 0, 1 << 32
+        drawn = rng.integers(low, high, count, dtype=kind)
+        if data == "one differs":
+            return np.where(np.arange(count) == count // 3, kind.type(9), kind.type(7))
+        return np.sort(drawn) if data == "sorted" else drawn
     finfo = np.finfo(kind)
     signs = rng.choice((-1.0, 1.0), count)
     span = min(150, np.log10(float(finfo.max)) - 1) if data == "600 decades" else min(20, np.log10(float(finfo.max)) - 1)
@@ -170,6 +178,7 @@ def theirs(case, x, mask):
     ends = common | where | ({"initial": 1 if x.dtype.kind != "f" else np.inf} if where else {"initial": 1} if case.initial else {})
     sums = common | where | out
     start = {"initial": 1} if case.initial else {}
+    square = {} if x.dtype.kind == "f" else {"dtype": "f8"}
     spread = {"ddof": case.ddof or 0}
     total = np.nansum if omit else np.sum
     low, high = (np.nanmin, np.nanmax) if omit else (np.min, np.max)
@@ -186,7 +195,7 @@ def theirs(case, x, mask):
         "min": lambda: low(x, **ends),
         "max": lambda: high(x, **ends),
         "norm1": lambda: total(np.abs(x), **common, **where),
-        "norm2": lambda: np.sqrt(total(np.square(x), **common, **where)),
+        "norm2": lambda: np.sqrt(total(np.square(x, **square), **common, **where)),
         "norm-inf": lambda: high(np.abs(x), **common),
         "prod": lambda: (np.nanprod if omit else np.prod)(x, **common, **where),
         "minmax": lambda: (low(x, **common), high(x, **common)),
@@ -264,8 +273,8 @@ def main():
                 break
             try:
                 row = (case, *(on_device(engine, case, number) if engine else timed(case, np.random.default_rng(number))))
-            except (ValueError, TypeError, RuntimeError) as error:
-                # Positions of nothing but NaNs: NumPy has none either.
+            except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+                # Positions of nothing but NaNs: NumPy has none either. Sums that do not fit.
                 print(f"# {case}: {str(error).splitlines()[0][:150]}")
                 continue
             rows.append(row)

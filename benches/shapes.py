@@ -9,10 +9,12 @@ import math
 import random
 import statistics
 
-SIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "i8": 1, "u8": 1, "bool": 1}
+SIZE = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, "i8": 1, "u8": 1, "bool": 1, "u64": 8, "u32": 4, "u16": 2}
 FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i64", "i32", "i16", "i8", "u8")
 NUMBERS = FLOATS + INTEGERS
+# NumPy has them; torch has few operations on them.
+UNSIGNED = ("u64", "u32", "u16")
 
 # The operations that peers have, and for which types.
 OPS = {
@@ -55,11 +57,11 @@ class Menu:
 
 DEVICE = Menu(OPS, TYPES, ONE_AXIS)
 # What NumPy has; means and the like of integers, too, and products of pairs.
-_REALS = ("f32", "f64", "f16", *INTEGERS)
+_NUMBERS = ("f32", "f64", "f16", *INTEGERS, *UNSIGNED)
 HOST = Menu(
-    {op: tuple(t for t in types if t != "bf16") for op, types in OPS.items() if op != "logsumexp"}
-    | {"mean": _REALS, "var": _REALS, "std": _REALS, "dot": ("f32", "f64")},
-    tuple(t for t in TYPES if t != "bf16"),
+    {op: _NUMBERS if types == NUMBERS else tuple(t for t in types if t != "bf16") for op, types in OPS.items() if op != "logsumexp"}
+    | {"mean": _NUMBERS, "var": _NUMBERS, "std": _NUMBERS, "count-nonzero": (*_NUMBERS, "bool"), "dot": ("f32", "f64")},
+    (*(t for t in TYPES if t != "bf16"), *UNSIGNED),
     (*ONE_AXIS, "dot"),
     fortran=8,
 )
@@ -161,7 +163,7 @@ def draw(rng, least, most, menu):
 def cases(seed, count, least, most, menu=DEVICE):
     """Cases in the order of their types, so that a buffer is filled once for each."""
     rng = random.Random(seed)
-    return sorted((draw(rng, least, most, menu) for _ in range(count)), key=lambda case: TYPES.index(case.dtype))
+    return sorted((draw(rng, least, most, menu) for _ in range(count)), key=lambda case: list(SIZE).index(case.dtype))
 
 
 def quantile(values, q):

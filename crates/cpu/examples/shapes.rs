@@ -53,7 +53,9 @@ fn piece(dtype: DType) -> Vec<u8> {
         }
         DType::Bool => (0..count).map(|_| u8::from(next() < 0.5)).collect(),
         // Totals fit their type, as they do not of any 64 bits.
-        DType::I64 => (0..count).flat_map(|_| (random.word() >> 32).to_ne_bytes()).collect(),
+        DType::I64 | DType::U64 => {
+            (0..count).flat_map(|_| (random.word() >> 32).to_ne_bytes()).collect()
+        }
         _ => (0..PIECE / 8).flat_map(|_| random.word().to_ne_bytes()).collect(),
     }
 }

@@ -2,7 +2,7 @@
 //! array has them they are handed over as they lie, else they are copied
 //! together.
 
-use crate::pack::{LINE, Pack, room};
+use crate::pack::{LINE, Pack, room, written};
 use core::ops::Range;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
@@ -67,7 +67,7 @@ pub(crate) struct Buffers {
 impl Buffers {
     /// Memory for the elements of an array, which has been written already.
     pub(crate) fn bytes(&self, array: usize) -> &[u8] {
-        bytemuck::cast_slice(&self.words[array])
+        written(&self.words[array])
     }
 
     /// Memory for `bytes` bytes of an array.
@@ -129,7 +129,7 @@ pub(crate) unsafe fn for_each_run(
                 // SAFETY: the elements of the walk; the caller guarantees them.
                 unsafe { copy(walk, i, &source, at, to) };
             }
-            let block = |i: usize| &bytemuck::cast_slice(&buffers.words[i])[..len * size];
+            let block = |i: usize| &buffers.bytes(i)[..len * size];
             let others: &[u8] = if arrays == 2 { block(1) } else { &[] };
             sink(RawRun { start: at as u64, items: block(0), others })?;
             at += len;

@@ -6,13 +6,24 @@
 
 use warpfold_core::prefetch;
 
-/// The first bytes of some words, which are made more if they are too few: memory for copies,
-/// aligned for elements of every type.
+/// Some bytes of words, which are made more if they are too few: memory for copies, which begins with a
+/// line of the cache.
 pub(crate) fn room(words: &mut Vec<u64>, bytes: usize) -> &mut [u8] {
-    if words.len() * 8 < bytes {
-        words.resize(bytes.div_ceil(8), 0);
+    if words.len() * 8 < bytes + (LINE - 8) {
+        words.resize((bytes + (LINE - 8)).div_ceil(8), 0);
     }
-    &mut bytemuck::cast_slice_mut(words)[..bytes]
+    let first = before_line(words);
+    &mut bytemuck::cast_slice_mut(words)[first..first + bytes]
+}
+
+/// What was last written to the [`room`] of these words, and what is behind that.
+pub(crate) fn written(words: &[u64]) -> &[u8] {
+    bytemuck::cast_slice(words).get(before_line(words)..).unwrap_or_default()
+}
+
+/// Bytes of the words that lie before a line.
+fn before_line(words: &[u64]) -> usize {
+    words.as_ptr().addr().wrapping_neg() % LINE
 }
 
 /// A table in memory.

@@ -2,7 +2,7 @@
 
 use crate::absorb::Intake;
 use crate::accelerate::{Accelerate, Context};
-use crate::axes::{LONG, Question, differences, most_alone};
+use crate::axes::{LONG, Question, most_alone, of_both_ends};
 use crate::gather::Buffers;
 use crate::isa::Isa;
 use crate::plan::Plan;
@@ -11,7 +11,7 @@ use crate::slices::Slices;
 use crate::walks::{self, Walk};
 use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Several, Value};
-use warpfold_core::{NanPolicy, Result, Scalar, fpenv};
+use warpfold_core::{DType, NanPolicy, Result, Scalar, fpenv};
 use warpfold_threads::{Pieces, Threads};
 
 /// Elements of a piece of work: enough to make handing out pieces cheap.
@@ -181,9 +181,11 @@ impl Job<'_> {
         let mut halves: Several<Op> = Several::new();
         let mut places: Several<usize> = Several::new();
         for (place, &(op, _)) in ops.iter().enumerate() {
-            let (one, two) = halves_of(op);
-            // Differences of integers have a type that neither half has.
-            if op == Op::Range && rules.out.is_some() && !dtype.is_float() {
+            let (one, two) = halves_of(op, dtype);
+            // What is made of both ends of integers has a type that neither half has, and of nothing
+            // there is a largest magnitude.
+            let made = two.is_some() && op.pair().is_none() && !dtype.is_float();
+            if made && (rules.out.is_some() || op == Op::NormInf && self.marks.is_some()) {
                 continue;
             }
             let alone =
@@ -225,8 +227,8 @@ impl Job<'_> {
             found[place] = match (first, more) {
                 (Some(numbers), None) => Some(Outputs::one(numbers)),
                 (Some(numbers), Some((Some(second), _))) => Some(match asked[place].0 {
-                    Op::Range => Outputs::one(differences(&numbers, &second)),
-                    _ => Outputs::Numbers { numbers, second: Some(second) },
+                    op if op.pair().is_some() => Outputs::Numbers { numbers, second: Some(second) },
+                    op => Outputs::one(of_both_ends(op, &numbers, &second)),
                 }),
                 _ => None,
             };
@@ -252,10 +254,11 @@ impl Job<'_> {
 }
 
 /// The operations with one number each that answer an operation.
-fn halves_of(op: Op) -> (Op, Option<Op>) {
+fn halves_of(op: Op, dtype: DType) -> (Op, Option<Op>) {
     match op.pair() {
         Some((one, two)) => (one, Some(two)),
         None if op == Op::Range => (Op::Min, Some(Op::Max)),
+        None if op == Op::NormInf && !dtype.is_float() => (Op::Min, Some(Op::Max)),
         None => (op, None),
     }
 }

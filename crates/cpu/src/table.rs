@@ -1,9 +1,12 @@
 //! Tables in memory: what kernels for many outputs read.
 
+use crate::pack::LINE;
 use core::marker::PhantomData;
 
 /// Bytes ahead, in every row, at which the next columns are asked for.
 const ASIDE: usize = 512;
+/// Bytes of rows that are worth it to begin with a line.
+const WIDE: usize = 1024;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
@@ -50,6 +53,22 @@ impl<'a, T> Table<'a, T> {
     #[inline(always)]
     pub(crate) fn columns(&self) -> usize {
         self.columns
+    }
+
+    /// The first columns and the others, all of whose rows begin with a line of the cache: a vector
+    /// that lies across two lines takes twice as long to read. None are the first ones where that cannot
+    /// be, or does not pay.
+    pub(crate) fn at_lines(self, size: usize) -> [Table<'a, T>; 2] {
+        let before = self.origin.addr().wrapping_neg() % LINE;
+        let fits = self.stride.unsigned_abs().is_multiple_of(LINE) && before.is_multiple_of(size);
+        let wide = self.columns * size >= WIDE && self.rows > 1;
+        let first = if fits && wide { before / size } else { 0 };
+        let others = Table {
+            origin: self.origin.wrapping_byte_add(first * size),
+            columns: self.columns - first,
+            ..self
+        };
+        [Table { columns: first, ..self }, others]
     }
 
     /// The bytes from one row to the next.

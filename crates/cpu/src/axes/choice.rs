@@ -8,7 +8,7 @@ use super::factors::{Factors, SIGNED, TRUTH, UNSIGNED};
 use super::finish::Asked;
 use super::floats::{Alone, Floats, Operands, Paired};
 use super::fold::{Fold, RaggedFold, Use};
-use super::integers::{LongTotals, Powers, ShortPowers, Totals};
+use super::integers::{LongTotals, MAGNITUDES, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::measures::{
     Absolute, Both, FineAbsolute, FineBoth, FinePlain, FramedSquares, Measure, Plain,
@@ -84,6 +84,9 @@ pub(crate) fn most_alone(dtype: DType, op: Op) -> usize {
         (Op::ArgMin | Op::ArgMax, _) => MOST_ELEMENTS,
         (Op::Prod, DType::F32) => f32::MANY,
         (Op::Prod, DType::F64) => f64::MANY,
+        // States keep all digits, and add magnitudes one by one.
+        (Op::Prod, _) if !dtype.is_float() => MOST_ELEMENTS,
+        (Op::Norm1, DType::I32) => MOST_ELEMENTS,
         (Op::SumSq | Op::Norm2, DType::F32) => MANY_SQUARES,
         (Op::Dot, DType::F32) => MANY_PAIRS,
         (Op::SumSq | Op::Norm2 | Op::Dot, DType::F64) => BOUND_BY_MEMORY,
@@ -181,8 +184,8 @@ impl<U: Use> Choice<'_, U> {
                 Known::I16 | Known::U16 => self.short_integers::<i16>(),
                 Known::I32 => self.integers::<i32>(),
                 Known::U32 => self.integers::<u32>(),
-                Known::I64 => self.long_integers::<i64, false>(),
-                Known::U64 => self.long_integers::<u64, true>(),
+                Known::I64 => self.long_integers::<i64, SIGNED>(),
+                Known::U64 => self.long_integers::<u64, UNSIGNED>(),
             },
         }
     }
@@ -373,22 +376,34 @@ impl<U: Use> Choice<'_, U> {
     fn sums_of_integers(&self) -> Option<Asked> {
         let ddof = self.rules.ddof;
         match self.op {
-            Op::Sum => Some(Asked::Sum),
+            Op::Sum | Op::Norm1 => Some(Asked::Sum),
+            // Truth values are their squares.
+            Op::SumSq if self.dtype == DType::Bool => Some(Asked::Sum),
+            Op::SumSq => Some(Asked::Second),
+            Op::Norm2 => Some(Asked::Root),
             Op::Mean => Some(Asked::Mean),
             Op::Var | Op::Std => Some(Asked::Variance { ddof, root: self.op == Op::Std }),
             _ => None,
         }
     }
 
+    /// Whether the magnitudes of integers are other integers.
+    fn has_magnitudes(&self) -> bool {
+        self.op == Op::Norm1 && self.dtype.is_signed_int()
+    }
+
     fn totals<W: Word>(&self, asked: Asked) -> Chosen<U> {
         let bias = W::of(flip(self.dtype));
-        self.lanes(Totals { asked, bias })
+        if self.has_magnitudes() {
+            return self.lanes(Totals::<W, true> { asked, bias });
+        }
+        self.lanes(Totals::<W, false> { asked, bias })
     }
 
     /// Of at most 16 bits, with a sign or without.
     fn short_integers<W: Word>(&self) -> Option<Chosen<U>> {
         Some(match self.sums_of_integers()? {
-            asked @ Asked::Variance { .. } => {
+            asked if asked.second() => {
                 self.lanes(ShortPowers { asked, flip: W::of(flip(self.dtype)) })
             }
             asked => self.totals::<W>(asked),
@@ -398,15 +413,16 @@ impl<U: Use> Choice<'_, U> {
     /// Of 32 bits.
     fn integers<T: Integer>(&self) -> Option<Chosen<U>> {
         Some(match self.sums_of_integers()? {
-            asked @ Asked::Variance { .. } => self.lanes(Powers::<T>::new(asked)),
+            asked if asked.second() => self.lanes(Powers::<T>::new(asked)),
             asked => self.totals::<i32>(asked),
         })
     }
 
-    fn long_integers<T: Integer, const UNSIGNED: bool>(&self) -> Option<Chosen<U>> {
+    fn long_integers<T: Integer, const OF: u8>(&self) -> Option<Chosen<U>> {
         Some(match self.sums_of_integers()? {
-            asked @ Asked::Variance { .. } => self.lanes(Powers::<T>::new(asked)),
-            asked => self.lanes(LongTotals::<UNSIGNED> { asked }),
+            asked if asked.second() => self.lanes(Powers::<T>::new(asked)),
+            asked if self.has_magnitudes() => self.lanes(LongTotals::<MAGNITUDES> { asked }),
+            asked => self.lanes(LongTotals::<OF> { asked }),
         })
     }
 

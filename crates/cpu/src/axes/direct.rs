@@ -203,11 +203,11 @@ impl<const N: usize> Abreast<N> {
     #[inline(always)]
     fn take<T: Factor, S: Simd>(&mut self, rows: usize, row: impl Fn(usize) -> [f64; N]) {
         if const { !T::LONG } {
+            let mut high = self.high;
             for i in 0..rows {
-                for (high, x) in self.high.iter_mut().zip(row(i)) {
-                    *high *= x;
-                }
+                high = times(&high, &row(i));
             }
+            self.high = high;
             return self.settle::<T>();
         }
         let (mut high, mut low, mut far) = (self.high, self.low, [0; N]);
@@ -368,6 +368,17 @@ impl<const N: usize> Kernel for Apart<'_, N> {
         }
         *self.products = products;
     }
+}
+
+/// The products of lanes. New numbers for all of them: those that are written one by one do not stay in
+/// registers.
+#[inline(always)]
+fn times<const N: usize>(one: &[f64; N], other: &[f64; N]) -> [f64; N] {
+    let mut found = [1.0; N];
+    for i in 0..N {
+        found[i] = one[i] * other[i];
+    }
+    found
 }
 
 /// Multiplies products that have a second part.
@@ -682,20 +693,38 @@ impl<T: Factor> Kernel for Short<'_, T> {
             }
             return numbers.then_some(left);
         }
-        let shares = [T::share(rows.len() as f64); LANES];
+        let share = T::share(rows.len() as f64);
         for column in (0..outputs).step_by(LANES) {
             // The last group has some of the columns before it.
             let column = column.min(last);
-            let mut products = Abreast::<LANES>::NEW;
-            for rows in rows.chunks(T::ROOM) {
-                products.take::<T, S>(rows.len(), |i| {
-                    // SAFETY: every row has an element for each of `to`.
-                    let items = unsafe { &*rows[i].add(column).cast::<[T; LANES]>() };
-                    short::ask_ahead(items.as_ptr(), LANES);
-                    widened(items)
-                });
-            }
-            let doubts = products.rounded(&shares, to[column..].first_chunk_mut()?);
+            let row = |row: *const T| {
+                // SAFETY: every row has an element for each of `to`.
+                let items = unsafe { &*row.add(column).cast::<[T; LANES]>() };
+                short::ask_ahead(items.as_ptr(), LANES);
+                widened(items)
+            };
+            let to = to[column..].first_chunk_mut()?;
+            let doubts = if const { !T::LONG } && rows.len() <= T::ROOM {
+                // f64 have room for them, and are zero, infinite or NaN where the product is.
+                let mut high = row(rows[0]);
+                for &other in &rows[1..] {
+                    high = times(&high, &row(other));
+                }
+                let mut doubts = [0; LANES];
+                for i in 0..LANES {
+                    let (found, sure) = T::rounded(high[i], 0.0, 0, share);
+                    let nan = high[i].is_nan();
+                    to[i] = if nan { T::special(f64::NAN, 1.0) } else { found };
+                    doubts[i] = u64::from(!sure & !nan);
+                }
+                doubts
+            } else {
+                let mut products = Abreast::<LANES>::NEW;
+                for rows in rows.chunks(T::ROOM) {
+                    products.take::<T, S>(rows.len(), |i| row(rows[i]));
+                }
+                products.rounded(&[share; LANES], to)
+            };
             if doubts.iter().fold(0, |all, doubt| all | doubt) != 0 {
                 let doubtful = (0..LANES).filter(|&i| doubts[i] != 0).map(|i| column + i);
                 short::leave(&mut left, doubtful, outputs)?;

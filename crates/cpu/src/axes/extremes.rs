@@ -244,15 +244,15 @@ impl<W: Word> Lanes for Ends<W> {
     }
 }
 
-/// The largest elements less the smallest ones.
+/// The largest elements less the smallest ones, or the largest magnitudes of integers.
 ///
 /// Of integers the difference has as many bits as they do, without a sign. Of floats it is rounded
 /// to f64 first, which has more than twice the digits of shorter ones, and two more: rounding that
 /// again leads to the number that rounding once does (Figueroa, "When is double rounding
 /// innocuous?", 1995).
-pub(crate) fn differences(smallest: &Numbers, largest: &Numbers) -> Numbers {
+pub(crate) fn of_both_ends(op: Op, smallest: &Numbers, largest: &Numbers) -> Numbers {
     let dtype = smallest.dtype();
-    let mut found = Numbers::zeros(Op::Range.answer_type(dtype), smallest.len());
+    let mut found = Numbers::zeros(op.answer_type(dtype), smallest.len());
     let (low, high, to) = (smallest.bytes(), largest.bytes(), found.bytes_mut());
     fpenv::usual(|| match dtype.known() {
         Known::F16 => float_differences::<f16>(low, high, to),
@@ -264,7 +264,14 @@ pub(crate) fn differences(smallest: &Numbers, largest: &Numbers) -> Numbers {
             let to: &mut [u64] = bytemuck::cast_slice_mut(to);
             let bits = u64::MAX >> (64 - 8 * dtype.size());
             for ((to, low), high) in to.iter_mut().zip(low).zip(high) {
-                *to = high.wide().wrapping_sub(low.wide()).cast_unsigned() & bits;
+                let [low, high] = [low.wide(), high.wide()];
+                *to = match op {
+                    Op::NormInf if dtype.is_signed_int() => {
+                        low.unsigned_abs().max(high.unsigned_abs())
+                    }
+                    Op::NormInf => high.cast_unsigned() & bits,
+                    _ => high.wrapping_sub(low).cast_unsigned() & bits,
+                };
             }
         }),
     });

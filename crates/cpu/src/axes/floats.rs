@@ -175,6 +175,11 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
         !O::PAIRED
     }
 
+    fn has_sums(&self) -> bool {
+        // Sums of differences are none of elements.
+        !M::SHIFTED
+    }
+
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         Box::new(FloatCells::new(self, outputs))
     }
@@ -360,8 +365,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
     fn ask(&mut self, question: Part) -> bool {
         self.fold.asked = match question {
             Part::Own => self.own,
-            // Sums of differences are none of elements.
-            Part::Sums(asked) if !M::SHIFTED => asked,
+            Part::Sums(asked) if self.fold.has_sums() => asked,
             _ => return false,
         };
         true

@@ -30,6 +30,10 @@ pub(crate) trait Fold: Sync {
     fn has_neutral(&self) -> bool {
         false
     }
+    /// Whether what is kept for a variance are sums of the elements themselves.
+    fn has_sums(&self) -> bool {
+        true
+    }
     /// Accumulators that have seen nothing.
     fn cells(&self, outputs: usize) -> Box<dyn Cells>;
 }

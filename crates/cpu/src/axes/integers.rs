@@ -1,5 +1,6 @@
 //! Sums of integers for many outputs, in 64 bits.
 
+use super::factors::UNSIGNED;
 use super::finish::{Asked, Request};
 use super::lanes::{Lanes, ShortAsked, Words};
 use super::round::Interval;
@@ -8,16 +9,16 @@ use crate::integer::Integer;
 use core::marker::PhantomData;
 use warpfold_core::exact::FloatFormat;
 
-/// Sums of integers of at most 32 bits. Those of unsigned ones are less by `bias` an
-/// element: their words without it have a sign.
+/// Sums of integers of at most 32 bits, or of their magnitudes. Those of unsigned ones are less by
+/// `bias` an element: their words without it have a sign.
 #[derive(Clone, Copy)]
-pub(super) struct Totals<W> {
+pub(super) struct Totals<W, const MAGNITUDES: bool> {
     pub(super) asked: Asked,
     /// The topmost bit of unsigned integers, or none.
     pub(super) bias: W,
 }
 
-impl<W: Word> Lanes for Totals<W> {
+impl<W: Word, const MAGNITUDES: bool> Lanes for Totals<W, MAGNITUDES> {
     type Item = W;
     type Out = u64;
     type A = i64;
@@ -27,7 +28,8 @@ impl<W: Word> Lanes for Totals<W> {
 
     #[inline(always)]
     fn take(self, a: &mut i64, (): &mut (), (): &mut (), x: W, _: u32) {
-        *a = a.wrapping_add((x ^ self.bias).wide());
+        let x = (x ^ self.bias).wide();
+        *a = a.wrapping_add(if MAGNITUDES { x.abs() } else { x });
     }
 
     #[inline(always)]
@@ -79,26 +81,30 @@ fn few_asked(asked: Asked) -> Option<ShortAsked> {
     }
 }
 
-/// Sums of integers of 64 bits. The second word's top bit says whether a sum has
-/// overflowed.
+/// Sums of integers of 64 bits: [`SIGNED`], [`UNSIGNED`] or [`MAGNITUDES`]. The second word's top bit
+/// says whether a sum has overflowed.
 #[derive(Clone, Copy)]
-pub(super) struct LongTotals<const UNSIGNED: bool> {
+pub(super) struct LongTotals<const OF: u8> {
     pub(super) asked: Asked,
 }
 
+/// The magnitudes of integers with a sign, whose sums have one, too.
+pub(super) const MAGNITUDES: u8 = 3;
+
 /// The sum of two sums, and whether it is beyond 64 bits in the top bit.
 #[inline(always)]
-fn add<const UNSIGNED: bool>(a: i64, b: i64) -> (i64, u64) {
+fn add<const OF: u8>(a: i64, b: i64) -> (i64, u64) {
     let sum = a.wrapping_add(b);
-    let beyond = if UNSIGNED {
-        u64::from(sum.cast_unsigned() < a.cast_unsigned()) << 63
-    } else {
-        ((a ^ sum) & (b ^ sum)).cast_unsigned()
+    let beyond = match OF {
+        UNSIGNED => u64::from(sum.cast_unsigned() < a.cast_unsigned()) << 63,
+        // What has the topmost bit is beyond already.
+        MAGNITUDES => (a | b | sum).cast_unsigned(),
+        _ => ((a ^ sum) & (b ^ sum)).cast_unsigned(),
     };
     (sum, beyond)
 }
 
-impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
+impl<const OF: u8> Lanes for LongTotals<OF> {
     type Item = i64;
     type Out = u64;
     type A = i64;
@@ -108,14 +114,15 @@ impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
 
     #[inline(always)]
     fn take(self, a: &mut i64, b: &mut u64, (): &mut (), x: i64, _: u32) {
-        let (sum, beyond) = add::<UNSIGNED>(*a, x);
+        let x = if OF == MAGNITUDES { x.wrapping_abs() } else { x };
+        let (sum, beyond) = add::<OF>(*a, x);
         *a = sum;
         *b |= beyond;
     }
 
     #[inline(always)]
     fn merge((a, b, ()): &mut (i64, u64, ()), others: (i64, u64, ())) {
-        let (sum, beyond) = add::<UNSIGNED>(*a, others.0);
+        let (sum, beyond) = add::<OF>(*a, others.0);
         *a = sum;
         *b |= beyond | others.1;
     }
@@ -133,7 +140,7 @@ impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
         let held = beyond & TOP == 0;
         if MEAN {
             // A sum that f64 holds, with the sign that it has.
-            let small = if UNSIGNED { sum.cast_unsigned() } else { sum.unsigned_abs() };
+            let small = if OF == UNSIGNED { sum.cast_unsigned() } else { sum.unsigned_abs() };
             return ((sum as f64 / len as f64).to_bits(), held & (small >> 53 == 0));
         }
         (sum.cast_unsigned(), held)
@@ -150,7 +157,8 @@ impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
         }
         let sums = |i: usize| {
             let sum = words.a[i];
-            let sum = if UNSIGNED { i128::from(sum.cast_unsigned()) } else { i128::from(sum) };
+            let sum =
+                if OF == UNSIGNED { i128::from(sum.cast_unsigned()) } else { i128::from(sum) };
             [if overflowed(i) { Interval::UNKNOWN } else { Interval::of_integer(sum) }; 2]
         };
         request.finish_each(self.asked, to, sums);
@@ -200,8 +208,8 @@ impl<W: Word> Lanes for ShortPowers<W> {
 
     fn short(&self) -> Option<ShortAsked> {
         match self.asked {
-            Asked::Variance { root: false, .. } => Some(ShortAsked::Words),
-            Asked::Variance { root: true, .. } => Some(ShortAsked::Mean),
+            Asked::Variance { root: false, .. } | Asked::Second => Some(ShortAsked::Words),
+            Asked::Variance { root: true, .. } | Asked::Root => Some(ShortAsked::Mean),
             _ => None,
         }
     }
@@ -210,7 +218,11 @@ impl<W: Word> Lanes for ShortPowers<W> {
     /// quotient is the only thing that is rounded of a variance.
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (sum, squares, ()): (i64, u64, ()), len: u64) -> (u64, bool) {
-        let Asked::Variance { ddof, .. } = self.asked else { return (0, false) };
+        let Asked::Variance { ddof, .. } = self.asked else {
+            let squares = self.squares(sum, squares, len);
+            let root = (squares as f64).sqrt();
+            return (if MEAN { root.to_bits() } else { squares.cast_unsigned() }, true);
+        };
         let rest = len.saturating_sub(ddof);
         let spread = (len * squares).cast_signed() - sum * sum;
         let (spread, divisor) = (spread as f64, (len * rest) as f64);
@@ -219,12 +231,28 @@ impl<W: Word> Lanes for ShortPowers<W> {
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
+        let (asked, lengths) = (self.asked, request.lengths);
         // Below 2^63 as fewer than 2^31 elements are.
-        let sums = |i: usize| {
-            let [sum, squares] = [words.a[i], words.b[i].cast_signed()];
-            [Interval::of_i64(sum), Interval::of_i64(squares)]
+        let squares = |i: usize| match asked {
+            Asked::Variance { .. } => words.b[i].cast_signed(),
+            _ => self.squares(words.a[i], words.b[i], lengths.at(i)),
         };
-        request.finish_each(self.asked, to, sums);
+        if asked == Asked::Second {
+            to.iter_mut().enumerate().for_each(|(i, to)| *to = squares(i).cast_unsigned());
+            return;
+        }
+        request.finish_each(asked, to, |i| [words.a[i], squares(i)].map(Interval::of_i64));
+    }
+}
+
+impl<W: Word> ShortPowers<W> {
+    /// The sum of the squares of `len` elements, below 2^63, by the sums of what they are less by half
+    /// of their range, if they have no sign.
+    #[inline(always)]
+    fn squares(self, sum: i64, squares: u64, len: u64) -> i64 {
+        let half = -self.flip.wide();
+        let all = half * half * len.cast_signed();
+        squares.cast_signed().wrapping_add(2 * half * sum).wrapping_add(all)
     }
 }
 
@@ -312,6 +340,18 @@ impl<T: Integer> Lanes for Powers<T> {
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
+        if self.asked == Asked::Second {
+            for (i, to) in to.iter_mut().enumerate() {
+                let squares = (u128::from(words.c[i]) << 32) + u128::from(words.b[i]);
+                let most = if T::UNSIGNED { u64::MAX } else { u64::MAX >> 1 };
+                *to = squares as u64;
+                // Above all where some element has more than 32 bits.
+                if squares > u128::from(most) {
+                    request.missing.push(i);
+                }
+            }
+            return;
+        }
         let sums = |i: usize| {
             let (low, high) = (words.b[i], words.c[i]);
             let squares = match Interval::of_parts(high, low) {

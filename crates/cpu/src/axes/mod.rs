@@ -38,7 +38,7 @@ mod words;
 
 pub use choice::position;
 pub(crate) use choice::{Choice, Chosen, LONG, most_alone};
-pub(crate) use extremes::differences;
+pub(crate) use extremes::of_both_ends;
 pub(crate) use fold::{OfSegments, RaggedCells};
 pub(crate) use lengths::Lengths;
 
@@ -78,6 +78,9 @@ pub(crate) struct Question<'a> {
     pub(crate) general: &'a (dyn Fn(usize, usize) -> Result<u64> + Sync),
 }
 
+/// Elements of an output that take less time to read than to answer.
+const FEW: usize = 16;
+
 /// What the two sums are where halves are asked for.
 const HALVES: [finish::Asked; 2] = [finish::Asked::High, finish::Asked::Low];
 
@@ -93,10 +96,13 @@ struct Column {
 }
 
 impl Column {
-    /// Columns with the same one share a walk, which they begin alike.
-    fn walk(&self) -> [bool; 3] {
-        let first = self.stages[0].preparation;
-        [self.indexed, first.is_some(), first.is_some_and(|first| first.omits)]
+    /// Columns with the same one share a walk, which they begin alike. Outputs of a few elements that
+    /// are answered from registers do not wait for others, which take longer than to read these twice.
+    fn walk(&self, len: usize) -> [bool; 4] {
+        let Stage { fold, preparation } = &self.stages[0];
+        let quick = len <= FEW && preparation.is_none() && fold.is_quick(len);
+        let omits = preparation.is_some_and(|first| first.omits);
+        [self.indexed, preparation.is_some(), omits, quick]
     }
 }
 
@@ -114,8 +120,9 @@ impl Question<'_> {
         let columns = (0..ops.len()).filter_map(|place| self.column(place));
         let mut columns: Several<Column> = columns.collect();
         // Those that walk alike share a walk.
-        columns.sort_by_key(Column::walk);
-        for columns in columns.chunk_by(|a, b| a.walk() == b.walk()) {
+        let walk = |column: &Column| column.walk(plan.len());
+        columns.sort_by_key(walk);
+        for columns in columns.chunk_by(|a, b| walk(a) == walk(b)) {
             let Some(found) = self.walked(columns)? else { continue };
             for (column, found) in columns.iter().zip(found) {
                 numbers[column.place] = Some(found);
@@ -203,9 +210,10 @@ impl Question<'_> {
         let deviation = |op: Op| matches!(op, Op::Var | Op::Std);
         let end = |op: Op| matches!(op, Op::Min | Op::Max | Op::NormInf);
         let first = |is: &dyn Fn(Op) -> bool| columns.iter().position(|column| is(op(column)));
+        let sums = || first(&deviation).filter(|&leader| columns[leader].stages[0].fold.has_sums());
         let (leader, part) = match op(one) {
-            Op::Sum => (first(&deviation)?, Part::Sums(finish::Asked::Sum)),
-            Op::Mean => (first(&deviation)?, Part::Sums(finish::Asked::Mean)),
+            Op::Sum => (sums()?, Part::Sums(finish::Asked::Sum)),
+            Op::Mean => (sums()?, Part::Sums(finish::Asked::Mean)),
             Op::Var | Op::Std => {
                 let (ddof, root) = (self.rules.ddof, op(one) == Op::Std);
                 (first(&deviation)?, Part::Sums(finish::Asked::Variance { ddof, root }))

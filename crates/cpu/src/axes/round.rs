@@ -349,16 +349,25 @@ pub(super) trait Narrow: Element + FloatFormat {
         let _ = n;
         (Self::narrow(high, low), false)
     }
-    /// Rounds numbers, by loops that compilers turn into vectors where a type has them:
-    /// these leave more in doubt than [`Interval::nearest`].
+    /// Rounds numbers, by loops that compilers turn into vectors: these leave more in doubt than
+    /// [`Interval::nearest`]. Rounded to f64 first, which moves an end by at most half a unit: the
+    /// ends are taken apart by a whole one. An exact f64 is rounded once.
     #[inline(always)]
     fn round_all(ends: Ends<'_, Self>) {
         let Ends { high, low, off, to, doubts } = ends;
-        for i in 0..to.len() {
-            let number = Interval { high: high[i], low: low[i], off: off[i] };
-            let (found, sure) = number.nearest();
-            to[i] = found;
-            doubts[i] = u64::from(!sure);
+        let count = to.len();
+        let (high, low, off) = (&high[..count], &low[..count], &off[..count]);
+        let doubts = &mut doubts[..count];
+        for i in 0..count {
+            let more = off[i] + (high[i].abs() + low[i].abs()) * UNIT;
+            let whole = (low[i] == 0.0) & (off[i] == 0.0);
+            let off = if whole { 0.0 } else { more };
+            let (least, most) = (high[i] + (low[i] - off), high[i] + (low[i] + off));
+            // A NaN equals itself by its bits.
+            let endless = if least.abs() < f64::INFINITY { 0 } else { 1 };
+            let (least, most) = (Self::at_once(least), Self::at_once(most));
+            to[i] = least;
+            doubts[i] = u64::from(least.bits() != most.bits()) | endless;
         }
     }
 }
@@ -456,27 +465,6 @@ impl Narrow for f32 {
     fn narrow(high: f64, low: f64) -> f32 {
         rounded_to_f32(high, low)
     }
-
-    /// Rounded to f64 first, which moves an end by at most half a unit: the ends are
-    /// taken apart by a whole one. An exact f64 is rounded once.
-    #[inline(always)]
-    fn round_all(ends: Ends<'_, f32>) {
-        let Ends { high, low, off, to, doubts } = ends;
-        let count = to.len();
-        let (high, low, off) = (&high[..count], &low[..count], &off[..count]);
-        let doubts = &mut doubts[..count];
-        for i in 0..count {
-            let more = off[i] + (high[i].abs() + low[i].abs()) * UNIT;
-            let whole = (low[i] == 0.0) & (off[i] == 0.0);
-            let off = if whole { 0.0 } else { more };
-            let (least, most) = (high[i] + (low[i] - off), high[i] + (low[i] + off));
-            // A NaN equals itself by its bits.
-            let endless = if least.abs() < f64::INFINITY { 0 } else { 1 };
-            let (least, most) = (least as f32, most as f32);
-            to[i] = least;
-            doubts[i] = u64::from(least.to_bits() ^ most.to_bits()) | endless;
-        }
-    }
 }
 
 /// `high + low` rounded to f32 and to odd, from which any rounding to fewer than 23 bits
@@ -495,10 +483,34 @@ fn to_odd_f32(high: f64, low: f64) -> f32 {
     f32::from_bits(if outwards { bits + 1 } else { bits - 1 })
 }
 
+/// The bits of the float of 16 bits nearest to a number, of which so many are behind its exponent,
+/// that is stored with this bias; by a few operations on words, of which compilers make vectors.
+#[inline(always)]
+fn bits_of_16<const DIGITS: u32, const BIAS: u64>(x: f64) -> u16 {
+    let (shift, infinity) = (52 - DIGITS, u64::from(u16::MAX >> (DIGITS + 1)) << DIGITS);
+    let magnitude = x.to_bits() & u64::MAX >> 1;
+    // To the nearest, and to the even one from the middle; the exponent follows the digits.
+    let half = (1 << (shift - 1)) - 1 + (magnitude >> shift & 1);
+    let normal = ((magnitude + half) >> shift).saturating_sub((1023 - BIAS) << DIGITS);
+    // Beside this number the last place of f64 is the least of the shorter floats.
+    let beside = f64::from_bits((1076 - BIAS - u64::from(DIGITS)) << 52);
+    let small = (x.abs() + beside).to_bits() - beside.to_bits();
+    let least = f64::from_bits((1024 - BIAS) << 52);
+    let found = if x.abs() < least { small } else { normal.min(infinity) };
+    let found = if x.is_nan() { infinity | 1 << (DIGITS - 1) } else { found };
+    let sign = if x.is_nan() { 0 } else { x.to_bits() >> 48 & 1 << 15 };
+    (found | sign) as u16
+}
+
 impl Narrow for f16 {
     #[inline(always)]
     fn wide(self) -> f64 {
         self.to_f64()
+    }
+
+    #[inline(always)]
+    fn at_once(x: f64) -> f16 {
+        f16::from_bits(bits_of_16::<10, 15>(x))
     }
 
     #[inline(always)]
@@ -511,6 +523,11 @@ impl Narrow for bf16 {
     #[inline(always)]
     fn wide(self) -> f64 {
         self.to_f64()
+    }
+
+    #[inline(always)]
+    fn at_once(x: f64) -> bf16 {
+        bf16::from_bits(bits_of_16::<7, 127>(x))
     }
 
     #[inline(always)]
@@ -565,6 +582,37 @@ mod tests {
             }
         }
         assert!(known > 12_000, "{known}");
+    }
+
+    #[test]
+    fn floats_of_16_bits_are_nearest() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let check = |x: f64| {
+            // Zeros add up to a positive one.
+            let x = x + 0.0;
+            let [half, brain] = [f16::at_once(x).to_bits(), bf16::at_once(x).to_bits()];
+            if x.is_nan() {
+                let usual = [f16::NAN_BITS, bf16::NAN_BITS];
+                assert_eq!([u64::from(half), u64::from(brain)], usual);
+            } else {
+                assert_eq!(half, f16::narrow(x, 0.0).to_bits(), "{x:e}");
+                assert_eq!(brain, bf16::narrow(x, 0.0).to_bits(), "{x:e}");
+            }
+        };
+        for bits in 0..=u16::MAX {
+            // Each of them, the middle to the next one, and what is beside both.
+            for x in [f16::from_bits(bits).to_f64(), bf16::from_bits(bits).to_f64()] {
+                let wide = x.to_bits();
+                for bits in [wide, wide | 1 << 41, wide | 1 << 44, x.abs().to_bits() / 2 * 2] {
+                    for bits in [bits, bits + 1, bits.wrapping_sub(1)] {
+                        check(f64::from_bits(bits));
+                    }
+                }
+                check(x + f16::from_bits(1).to_f64() / 2.0);
+                check(x + bf16::from_bits(1).to_f64() / 2.0);
+            }
+        }
+        (0..100_000).for_each(|_| check(f64::from_bits(random.u64(..))));
     }
 
     #[test]

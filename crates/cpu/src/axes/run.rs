@@ -769,7 +769,13 @@ impl Run<'_> {
                 unsafe {
                     match (form, other) {
                         (Form::Rows, None) => cells.rows(place, table, at),
-                        (Form::Columns, None) => cells.columns(place, table, at),
+                        (Form::Columns, None) => {
+                            let [first, others] = table.at_lines(self.item.size());
+                            if first.columns() > 0 {
+                                cells.columns(place, first, at);
+                            }
+                            cells.columns(place + first.columns(), others, at);
+                        }
                         (Form::Rows, Some(other)) => cells.row_pairs(place, [table, other]),
                         (Form::Columns, Some(other)) => cells.column_pairs(place, [table, other]),
                     }

@@ -287,6 +287,10 @@ impl Fold for Widened<dyn Fold> {
         self.inner.has_neutral()
     }
 
+    fn has_sums(&self) -> bool {
+        self.inner.has_sums()
+    }
+
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         let (how, inner) = (self.how, self.inner.cells(outputs));
         Box::new(WidenedCells { how, inner, copies: Default::default() })
