@@ -23,6 +23,8 @@ use warpfold_core::{DType, Element, with_element};
 const BLOCKS: usize = 32;
 /// Elements of a copy, which kernels number in 32 bits.
 const MOST: usize = 1 << 31;
+/// Bytes whose copy takes longer than three launches. Measured on an H200.
+const WORTH_LAUNCHES: usize = 16 << 20;
 
 // `Choice` in `kernels/choose.cu`.
 const WIDENS: u32 = 1;
@@ -342,7 +344,8 @@ impl Engine {
         let Some(Route { walk: Walk::Payloads(plan), reorders: false }) = route else {
             return Ok(false);
         };
-        if plan.gathers {
+        let bytes = view.shape.iter().product::<usize>().saturating_mul(dtype.size());
+        if plan.gathers || bytes < WORTH_LAUNCHES && self.shape.walk.is_none() {
             return Ok(false);
         }
         check_alignment(to, question.table.outputs.len, dtype)?;
