@@ -1,4 +1,4 @@
-// Copies the elements of an array that marks choose, with something else in the place of the others, and to f64 where that is asked for.
+// Copies the elements of an array that marks choose, with something else in the place of the others, and to 64 bits where that is asked for.
 // Axes are any, at any strides, also negative and 0; the first goes along the lanes of a warp.
 // elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
 
@@ -18,11 +18,11 @@ struct Axis {
 
 // What is done, as bits of a word.
 enum Choice : u32 {
-    WIDENS = 1,     // to f64
-    FILLS = 2,      // no element is chosen, and none is read
-    NAN_IS_FAR = 4, // NaNs that are chosen become infinite,
-    NAN_IS_SEEN = 8, // and are told of
-    ONLY_NAN = 16   // no other element is chosen
+    WIDENS = 1,      // to f64, or to i64
+    FILLS = 2,       // no element is chosen, and none is read
+    NAN_IS_FAR = 4,  // NaNs that are chosen become infinite,
+    NAN_IS_SEEN = 8, // and are told of; of integers, what is in the place of the others is
+    ONLY_NAN = 16    // no other element is chosen
 };
 
 template <class T>
@@ -31,7 +31,7 @@ __device__ __forceinline__ u64 widened(typename Element<T>::Bits bits)
     if constexpr (Element<T>::FLOAT)
         return u64(__double_as_longlong(f64(Element<T>::value(bits))));
     else
-        return u64(__double_as_longlong(f64(Element<T>::key(bits))));
+        return u64(Element<T>::key(bits));
 }
 
 template <class T>
@@ -80,6 +80,8 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
                 }
                 if ((choice & ONLY_NAN) != 0 && !Format::is_nan(items[k]))
                     chosen[k] = false;
+            } else if constexpr (sizeof(Bits) == 8) {
+                any = any || chosen[k] && items[k] == fill;
             }
             if ((choice & WIDENS) != 0)
                 static_cast<u64 *>(to)[places[k]] = chosen[k] ? widened<T>(items[k]) : fill;
@@ -88,7 +90,7 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
         }
     }
     // Once a block, by a store: the word is in the host's memory, where an atomic operation takes a microsecond.
-    if (Format::FLOAT && (choice & NAN_IS_SEEN) != 0 && __syncthreads_or(any) && threadIdx.x == 0)
+    if ((Format::FLOAT || sizeof(Bits) == 8) && (choice & NAN_IS_SEEN) != 0 && __syncthreads_or(any) && threadIdx.x == 0)
         *static_cast<volatile u32 *>(seen) = 1;
 }
 

@@ -264,21 +264,30 @@ __device__ __noinline__ u32 answer_again(const ColumnTable *shared_table, u32 la
     const Strip<T> strip(table);
     // What the warp wrote of all columns is there before this.
     __syncwarp();
+    // Lanes take neighbouring columns, whoever has given them up: their elements lie together.
+    constexpr u32 COLUMNS = ITEMS<T>;
+    const u32 lane = threadIdx.x % 32, rows = u32(table.rows), own = lane * COLUMNS;
+    u32 lost = 0;
 #pragma unroll 1
-    for (u32 i = 0; i < strip.columns; ++i) {
-        if ((lacks >> i & 1) == 0)
-            continue;
-        const ColumnPart<T> part = {strip.data + i * sizeof(mask), table.stride, table.jump, strip.first, table.inner, strip.step, strip.rows, mask};
+    for (u32 i = 0; i < COLUMNS; ++i) {
+        const u32 owner = (i * 32 + lane) / COLUMNS, column = lane % COLUMNS;
+        const char *const data = reinterpret_cast<const char *>(__shfl_sync(ALL_LANES, u64(strip.data), owner)) + column * sizeof(mask);
+        const u64 place = __shfl_sync(ALL_LANES, strip.place, owner) + column;
+        bool mine = (__shfl_sync(ALL_LANES, lacks, owner) >> column & 1) != 0;
+        const ColumnPart<T> part = {data, table.stride, table.jump, 0, table.inner, 1, mine ? rows : 0, mask};
         if constexpr (sizeof(Bits) == 8) {
             typename Form::Apart acc;
-            const auto asked = Form::asked(ask, strip.rows);
+            const auto asked = Form::asked(ask, rows);
             part.each([&](const Bits (&some)[BATCH]) {
                 Elements<Bits, BATCH> all;
                 memcpy(all.bits, some, sizeof(some));
                 acc = Form::Apart::settled(acc, all, asked);
             });
-            lacks &= ~(u32(acc.write(out, strip.place + i, asked)) << i);
-        } else {
+            mine = mine && !acc.write(out, place, asked);
+            // Of the columns of the i-th 32, those of a thread are side by side.
+            const u32 others = __ballot_sync(ALL_LANES, mine);
+            lost |= own / 32 == i ? others >> own % 32 & ((1u << COLUMNS) - 1) : 0;
+        } else if (mine) {
             typename Form::Whole whole;
             Specials<T> specials = {};
             part.each([&](const Bits (&some)[BATCH]) {
@@ -293,12 +302,11 @@ __device__ __noinline__ u32 answer_again(const ColumnTable *shared_table, u32 la
                 }
                 whole.take(some);
             });
-            out[strip.place + i] = specials.any() ? Form::special_answer(specials) : Form::answer(whole, ask, strip.rows);
-            lacks &= ~(1u << i);
+            out[place] = specials.any() ? Form::special_answer(specials) : Form::answer(whole, ask, rows);
         }
     }
     __syncwarp();
-    return lacks;
+    return lost;
 }
 
 // The columns that a warp's threads have given up, strip by strip.

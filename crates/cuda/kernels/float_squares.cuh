@@ -189,7 +189,8 @@ struct FloatSquaresOf {
             }
         } else {
             // Plain adds, which the range of the batch makes exact: range.cuh. Elements of P bits in e binades have squares of 2 P bits in 2 e
-            // binades, whose sums fit if 2 e <= 53 - 2 P - 3; those of f32 do not.
+            // binades, whose sums fit if 2 e <= 53 - 2 P - 3. Those of f32 do not: they go to windows one by one, and so do elements that are
+            // too far apart.
             constexpr int P = Format::FRACTION + 1;
             constexpr bool SHORT = sizeof(Bits) == 2, RANGED = SHORT || SPREAD;
             constexpr u32 WIDEST = u32(SHORT ? (53 - 2 * P - 3) / 2 : 53 - P - 3) << 24;
@@ -210,11 +211,20 @@ struct FloatSquaresOf {
                 else
                     batch.add_square(x, bits[k]);
             }
-            if constexpr (SPREAD)
-                batch.sum.add(plain);
-            if constexpr (SHORT)
+            const bool near = !RANGED || most - least <= WIDEST;
+            if constexpr (SHORT) {
                 batch.squares.add(plain_squares);
-            holds = !RANGED || most - least <= WIDEST;
+                holds = near;
+            }
+            if constexpr (SPREAD) {
+                if (SHORT || near) {
+                    batch.sum.add(plain);
+                } else {
+#pragma unroll
+                    for (int k = 0; k < N; ++k)
+                        batch.sum.add(f64(Format::value(bits[k])));
+                }
+            }
         }
         if (!holds || !batch.reaches())
             return false;

@@ -1,6 +1,7 @@
 // Sums of squares of integers and of the elements beside them, over any axes of any view: norms, variances and deviations of integers.
 //
-// Both totals are integers, and nothing is rounded before the answer.
+// Both totals are integers, and nothing is rounded before the answer. Of 64 bits, LEFT_OUT is no element where that is asked for: it stands
+// for those that marks leave out (choose.cu), and the others have means, too.
 
 #pragma once
 
@@ -11,6 +12,8 @@
 
 // Elements of which scaled_answer() knows what to make.
 constexpr u64 SCALED_MOST = 1 << 15;
+// What stands for elements that are left out: nothing in particular, and a value that no shorter type has.
+constexpr u64 LEFT_OUT = 0x5b3f26c5d17e80a5;
 
 template <class T>
 struct IntegerSquaresOf {
@@ -23,6 +26,7 @@ struct IntegerSquaresOf {
 
     struct Asked {
         u32 ask;
+        bool omits;
         u64 n;
         u32 *overflow;
         static __device__ __forceinline__ u64 fill() { return 0; }
@@ -61,11 +65,25 @@ struct IntegerSquaresOf {
         const u64 word = sum.word(i / 2);
         return i % 2 == 0 ? i64(u32(word)) : i + 1 == OfSum::LIMBS ? i64(word) >> 32 : i64(word >> 32);
     }
-    __device__ __forceinline__ i64 square_limb(int i) const { return i64(u32(squares.word[i / 2] >> 32 * (i % 2))); }
 
-    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
+    // The squares of fewer than 2^31 elements leave the upper half of the last word, which counts those that are left out.
+    static constexpr bool COUNTS = sizeof(T) == 8;
+
+    __device__ __forceinline__ void write(void *out, u64 place, Asked asked) const
     {
         u64 &answer = static_cast<u64 *>(out)[place];
+        Squares squares = this->squares;
+        if constexpr (COUNTS) {
+            if (asked.omits) {
+                u64 &last = squares.word[Squares::WORDS - 1];
+                asked.n -= last >> 32;
+                last = u32(last);
+            }
+            if (asked.ask == MEAN) {
+                answer = asked.n == 0 ? NOT_A_NUMBER<f64> : Truncated::of_integer(sum.high, sum.low, 0).divide(asked.n).template round<f64>();
+                return;
+            }
+        }
         if (asked.ask == TOTAL) {
             answer = squares.word[0];
             u64 above = SIGNED ? answer >> 63 : 0;
@@ -96,7 +114,7 @@ struct IntegerSquaresOf {
             answer = scaled_answer(total, Sum::WORDS > 1 ? i64(sum.word(Sum::WORDS - 1)) : i64(low) >> 63, low, 0, asked.ask, asked.n);
             return;
         }
-        const auto square = [&](int i) { return square_limb(i); };
+        const auto square = [&](int i) { return i64(u32(squares.word[i / 2] >> 32 * (i % 2))); };
         Truncated t;
         if (asks_spread(asked.ask)) {
             const u64 free = freedom(asked.ask, asked.n);
@@ -124,7 +142,7 @@ struct IntegerSquares : OneByOne<T, IntegerSquaresOf<T>> {
     __device__ __forceinline__ IntegerSquares(const IntegerSquaresOf<T> &base) : Base(base) {}
 
     template <int V, int N, class Number>
-    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &)
+    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
     {
         if constexpr (sizeof(T) == 1) {
             // 16 of them and their squares are far from leaving 32 bits.
@@ -142,8 +160,12 @@ struct IntegerSquares : OneByOne<T, IntegerSquaresOf<T>> {
             const typename TotalOf<T>::Asked plain = {TOTAL, false, 0, nullptr};
 #pragma unroll
             for (int k = 0; k < N; ++k) {
-                this->sum.take(bits[k], plain);
-                this->squares.one(bits[k], bits[k]);
+                const bool missing = Base::COUNTS && asked.omits && bits[k] == Bits(LEFT_OUT);
+                const Bits x = missing ? 0 : bits[k];
+                this->sum.take(x, plain);
+                this->squares.one(x, x);
+                if constexpr (Base::COUNTS)
+                    this->squares.word[Base::Squares::WORDS - 1] += u64(missing) << 32;
             }
         }
     }

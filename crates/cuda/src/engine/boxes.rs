@@ -188,7 +188,8 @@ impl Engine {
                     Question { answer, table: table.clone(), layout, abreast: None, ends: None };
                 // SAFETY: the box was allocated and filled here, and the copies
                 // come before on the stream.
-                let Some(some) = (unsafe { self.numbers_of(&question, stream)? }) else {
+                let made = unsafe { self.answers_to(&[&question], stream)? };
+                let Some(Some(some)) = made.into_iter().next() else {
                     return Ok(false);
                 };
                 let (size, some) = (answer.out.size(), some.bytes());

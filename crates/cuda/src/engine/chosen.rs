@@ -3,30 +3,37 @@
 
 use super::answer::{Ask, check_alignment};
 use super::catalogue::{CHOOSE_AXES, CHOOSE_EACH, CHOOSE_THREADS};
+use super::gather::{NONE, Step, joined};
 use super::kernels::Program;
 use super::number::Number;
 use super::numbers::Second;
+use super::plan::ForcedWalk;
 use super::question::Question;
+use super::route::{Route, Walk};
 use super::scratch::Scratch;
 use super::view::DeviceView;
-use super::{Engine, lock};
+use super::{Array, Engine, lock};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::Op;
+use warpfold_core::op::{Kind, Op};
 use warpfold_core::{DType, Element, with_element};
 
 /// Blocks for each multiprocessor: enough to fill it.
 const BLOCKS: usize = 32;
 /// Elements of a copy, which kernels number in 32 bits.
 const MOST: usize = 1 << 31;
+/// Bytes whose copy takes longer than three launches. Measured on an H200.
+const WORTH_LAUNCHES: usize = 16 << 20;
 
 // `Choice` in `kernels/choose.cu`.
 const WIDENS: u32 = 1;
 const FILLS: u32 = 2;
 const NAN_IS_FAR: u32 = 4;
-const NAN_IS_SEEN: u32 = 8;
+const IS_SEEN: u32 = 8;
 const ONLY_NAN: u32 = 16;
+/// In `kernels/integer_squares.cuh`.
+const LEFT_OUT: u64 = 0x5b3f_26c5_d17e_80a5;
 
 /// What is reduced beside, or instead of, all elements.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +45,17 @@ pub struct Chosen {
     pub initial: Option<u64>,
     /// The type of the answers, if it is not the operation's own.
     pub out: Option<DType>,
+}
+
+/// What is asked of a view, and where answers go.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    number: Number,
+    view: &'a DeviceView,
+    chosen: &'a Chosen,
+    reduced: &'a [bool],
+    to: Address,
+    stream: Stream,
 }
 
 /// How elements are copied, so that a number of the copy is the one that is asked for.
@@ -56,41 +74,39 @@ struct Way {
 impl Way {
     /// `None` where there is none: the host answers.
     fn of(number: Number, dtype: DType, chosen: &Chosen) -> Option<Way> {
-        let Number { op, omits_nan, .. } = number;
+        let op = number.op;
+        let omits_nan = number.omits_nan && dtype.is_float();
         let own = op.answer_type(dtype);
-        let exact = !matches!(op, Op::Prod | Op::LogSumExp);
         let takes_more = matches!(op, Op::Sum | Op::Prod | Op::Min | Op::Max | Op::NormInf);
         let marks = chosen.marks.is_some();
         if chosen.initial.is_some() && (omits_nan || !takes_more) {
             return None;
         }
-        // Every shorter number is one of f64.
-        let widens = match chosen.out {
-            Some(out) if out == own => false,
-            Some(DType::F64) if dtype.is_float() && own == dtype && exact => true,
+        let exact = !matches!(op, Op::Prod | Op::LogSumExp);
+        let counted = marks && matches!(op, Op::Mean | Op::Var | Op::Std);
+        // Every shorter float is one of f64, and every shorter integer one of i64 that is not `LEFT_OUT`.
+        let to = match chosen.out.filter(|&out| out != own) {
+            None if counted && !dtype.is_float() && dtype != DType::U64 => DType::I64,
+            None => dtype,
+            Some(DType::F64) if own == dtype && dtype.is_float() && exact => DType::F64,
             Some(_) => return None,
-            None => false,
         };
-        let counted = matches!(op, Op::Mean | Op::Var | Op::Std);
-        // What has no NaN cannot say that it is left out.
-        let widens = widens || marks && counted && !dtype.is_float();
-        if widens && (dtype.size() > 4 || chosen.initial.is_some()) {
-            return None;
-        }
-        let to = if widens { DType::F64 } else { dtype };
         let way = Way { number, dtype: to, fill: 0, choice: 0, needs_some: false };
         let fill = |x: f64| with_element!(to, T => bits_of::<T>(x));
         let way = if !marks {
             way
         } else if counted || omits_nan && matches!(op, Op::Min | Op::Max) {
-            let nans = match op {
+            let choice = match op {
+                // One of 64 bits may be what stands for those that are left out.
+                _ if !dtype.is_float() && dtype.size() == 8 => IS_SEEN,
                 _ if omits_nan || !dtype.is_float() => 0,
                 // A variance is NaN in either case.
                 Op::Var | Op::Std => NAN_IS_FAR,
-                _ => NAN_IS_SEEN,
+                _ => IS_SEEN,
             };
             let number = Number { omits_nan: true, ..number };
-            Way { number, fill: fill(f64::NAN), choice: nans, ..way }
+            let fill = if to.is_float() { fill(f64::NAN) } else { LEFT_OUT };
+            Way { number, fill, choice, ..way }
         } else {
             let fill = match op {
                 Op::Sum | Op::Norm1 | Op::SumSq | Op::Norm2 | Op::NormInf => 0,
@@ -103,8 +119,22 @@ impl Way {
             let needs_some = matches!(op, Op::Min | Op::Max) && chosen.initial.is_none();
             Way { fill, needs_some, ..way }
         };
-        Some(Way { choice: way.choice | if widens { WIDENS } else { 0 }, ..way })
+        Some(Way { choice: way.choice | if to == dtype { 0 } else { WIDENS }, ..way })
     }
+}
+
+/// Numbers of the integers of a copy that are not `LEFT_OUT`: the walk over views knows them
+/// where it sums squares.
+fn question_of_some(number: Number, copy: &Copy) -> Result<Option<Question>> {
+    let is_mean = number.op == Op::Mean;
+    let squares = Number { op: if is_mean { Op::Var } else { number.op }, ..number };
+    let views = Some(ForcedWalk::Views);
+    let mut question = Question::of(squares, &copy.view, &copy.reduced, views)?;
+    if let Some(Question { answer, .. }) = &mut question {
+        answer.ask = if is_mean { Ask::Mean } else { answer.ask };
+        answer.omits = true;
+    }
+    Ok(question)
 }
 
 /// The bits of the element nearest to a number; of integers, at the end of the type for
@@ -150,37 +180,6 @@ fn outputs_of(view: &DeviceView, reduced: &[bool]) -> usize {
     view.shape.iter().zip(reduced).filter(|(_, is)| !**is).map(|(n, _)| n).product()
 }
 
-/// An axis of a copy: bytes from one step to the next in the source and among the marks,
-/// and elements in the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Step {
-    len: usize,
-    from: isize,
-    marks: isize,
-    to: usize,
-}
-
-/// The axes as the kernel goes through them, joined where they are one; `None` if it does
-/// not know as many.
-fn joined(mut steps: Vec<Step>) -> Option<Vec<Step>> {
-    steps.retain(|step| step.len != 1);
-    steps.sort_by_key(|step| step.to);
-    let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
-    for step in steps {
-        match joined.last_mut() {
-            Some(inner)
-                if inner.from.checked_mul(inner.len.cast_signed()) == Some(step.from)
-                    && inner.marks.checked_mul(inner.len.cast_signed()) == Some(step.marks)
-                    && inner.to * inner.len == step.to =>
-            {
-                inner.len *= step.len;
-            }
-            _ => joined.push(step),
-        }
-    }
-    (joined.len() <= CHOOSE_AXES).then_some(joined)
-}
-
 /// A copy: its axes, and the view of it with the axes that are reduced there.
 struct Copy {
     steps: Vec<Step>,
@@ -219,7 +218,7 @@ impl Copy {
             len: view.shape[axis],
             from: view.strides[axis],
             marks: marks.map_or(0, |marks| marks.strides[axis]),
-            to: to[axis],
+            to: to[axis].cast_signed(),
         };
         let steps = (0..axes).map(step).collect();
         let strides = |axis: usize| to[axis].cast_signed();
@@ -239,8 +238,7 @@ impl Copy {
     /// The axes along which the one more element of every output lies.
     fn steps_of_last(&self) -> Vec<Step> {
         let kept = self.view.shape.iter().zip(&self.view.strides).zip(&self.reduced);
-        let step =
-            |((&len, &step), _)| Step { len, from: 0, marks: 0, to: isize::unsigned_abs(step) };
+        let step = |((&len, &to), _)| Step { len, to, ..NONE };
         kept.filter(|(_, reduced)| !**reduced).map(step).collect()
     }
 
@@ -279,18 +277,20 @@ impl Engine {
         let same = |marks: &DeviceView| marks.shape == view.shape && marks.dtype == DType::Bool;
         let aligned = view.address.is_multiple_of(size as u64)
             && view.strides.iter().all(|step| step.unsigned_abs().is_multiple_of(size));
-        if view.is_empty() || !aligned || !chosen.marks.as_ref().is_none_or(same) {
+        let other = chosen.out.is_some_and(|out| out != number.op.answer_type(view.dtype));
+        let is_other = other && chosen.initial.is_some();
+        if view.is_empty() || !aligned || is_other || !chosen.marks.as_ref().is_none_or(same) {
             return Ok(false);
         }
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
+        let asked = Asked { number, view, chosen, reduced, to, stream };
         // SAFETY: passed on from the caller.
         let made = unsafe {
             match chosen.initial.and_then(|bits| later(number.op, view.dtype, bits)) {
-                Some(initial) => {
-                    self.begun(number, view, chosen, initial, reduced, to, &mut scratch, stream)
-                }
-                None => self.copied(number, view, chosen, reduced, to, &mut scratch, stream),
+                Some(initial) => self.begun(asked, initial, &mut scratch),
+                None if self.summed(asked, &mut scratch)? => Ok(true),
+                None => self.copied(asked, &mut scratch),
             }
         };
         let chosen = &mut scratch.chosen;
@@ -302,29 +302,20 @@ impl Engine {
     ///
     /// # Safety
     /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
-    #[expect(clippy::too_many_arguments, reason = "a question, and where it is answered")]
     unsafe fn begun(
         &self,
-        number: Number,
-        view: &DeviceView,
-        chosen: &Chosen,
+        asked: Asked<'_>,
         (ask, initial): (Ask, u64),
-        reduced: &[bool],
-        to: Address,
         scratch: &mut Scratch,
-        stream: Stream,
     ) -> Result<bool> {
+        let Asked { number, view, chosen, reduced, to, stream } = asked;
         let dtype = view.dtype;
         let own = number.op.answer_type(dtype);
-        if chosen.out.is_some_and(|out| out != own) {
-            return Ok(false);
-        }
-        let overflow = scratch.overflow();
-        let outputs = outputs_of(view, reduced);
+        let (overflow, outputs) = (scratch.overflow(), outputs_of(view, reduced));
         // SAFETY: passed on from the caller.
         unsafe {
             let made = match chosen.marks {
-                Some(_) => self.copied(number, view, chosen, reduced, to, scratch, stream)?,
+                Some(_) => self.copied(asked, scratch)?,
                 None => self.answered(number, view, reduced, to, scratch, stream)?,
             };
             let second = Second::Initial(initial);
@@ -337,48 +328,53 @@ impl Engine {
         Ok(fits || !scratch.saw_overflow(&*self.device, stream)?)
     }
 
-    /// Numbers of all elements of a view.
+    /// Sums of floats from payloads, to which that of an initial value is added; says whether they
+    /// are made so: of rows in place that are long enough.
     ///
     /// # Safety
-    /// As for [`numbers_into`](Self::numbers_into).
-    unsafe fn answered(
-        &self,
-        number: Number,
-        view: &DeviceView,
-        reduced: &[bool],
-        to: Address,
-        scratch: &mut Scratch,
-        stream: Stream,
-    ) -> Result<bool> {
+    /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
+    unsafe fn summed(&self, asked: Asked<'_>, scratch: &mut Scratch) -> Result<bool> {
+        let Asked { number, view, chosen, reduced, to, stream } = asked;
+        let dtype = view.dtype;
+        let Chosen { marks: None, initial: Some(bits), .. } = *chosen else { return Ok(false) };
         let question = Question::of(number, view, reduced, self.shape.walk)?;
-        let Some(question) = question else { return Ok(false) };
-        check_alignment(to, question.table.outputs.len, question.answer.out)?;
-        // SAFETY: passed on from the caller.
-        unsafe { self.make_numbers(&question, to, scratch, stream) }
+        let is_sum = number == Op::Sum.into() && dtype.is_float();
+        let Some(question) = question.filter(|_| is_sum) else { return Ok(false) };
+        let route = question.route(self.machine());
+        let Some(Route { walk: Walk::Payloads(plan), reorders: false }) = route else {
+            return Ok(false);
+        };
+        let bytes = view.shape.iter().product::<usize>().saturating_mul(dtype.size());
+        if plan.gathers || bytes < WORTH_LAUNCHES && self.shape.walk.is_none() {
+            return Ok(false);
+        }
+        check_alignment(to, question.table.outputs.len, dtype)?;
+        let bytes = 16 + 8 * plan.words as u64;
+        let (at, _) = scratch.chosen.reserve(&*self.device, stream, bytes, bytes)?;
+        let (one, more) = (Array { address: at, len: 1, dtype }, at + 16);
+        // SAFETY: passed on from the caller; there is room for the value and its payload.
+        unsafe {
+            self.choose(asked, [at, 0], (bits, FILLS), &[])?;
+            self.launch(Kind::Sum, one.into(), scratch, more, stream)?;
+            let Question { answer, table, .. } = &question;
+            self.launch_payloads(*answer, table, &plan, Some(more), to, scratch, stream)
+        }
     }
 
     /// Numbers of a copy of the elements.
     ///
     /// # Safety
     /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
-    #[expect(clippy::too_many_arguments, reason = "a question, and where it is answered")]
-    unsafe fn copied(
-        &self,
-        number: Number,
-        view: &DeviceView,
-        chosen: &Chosen,
-        reduced: &[bool],
-        to: Address,
-        scratch: &mut Scratch,
-        stream: Stream,
-    ) -> Result<bool> {
+    unsafe fn copied(&self, asked: Asked<'_>, scratch: &mut Scratch) -> Result<bool> {
+        let Asked { number, view, chosen, reduced, to, stream } = asked;
         let Some(way) = Way::of(number, view.dtype, chosen) else { return Ok(false) };
         let more = chosen.initial.filter(|&bits| later(number.op, view.dtype, bits).is_none());
         let mut copy = Copy::of(view, chosen.marks.as_ref(), reduced, more.is_some());
         let (all, last) = (joined(copy.steps.clone()), joined(copy.steps_of_last()));
-        let (Some(elements), Some(all), Some(last)) = (copy.elements(), all, last) else {
+        let Some(elements) = copy.elements() else { return Ok(false) };
+        if all.len().max(last.len()) > CHOOSE_AXES {
             return Ok(false);
-        };
+        }
         let item = way.dtype.size();
         copy.view.strides.iter_mut().for_each(|step| *step *= item.cast_signed());
         let outputs = outputs_of(view, reduced);
@@ -391,32 +387,33 @@ impl Engine {
             more.map(|x| (&last[..], x, way.choice | FILLS, copy.len * item)),
         ];
         for (steps, fill, choice, first) in launches.into_iter().flatten() {
-            let ends = [view.address, at + first as u64, scratch.overflow()];
+            let ends = [at + first as u64, scratch.overflow()];
             // SAFETY: passed on from the caller; there is room for the copy.
-            unsafe { self.choose(view.dtype, chosen, ends, (fill, choice), steps, stream)? };
+            unsafe { self.choose(asked, ends, (fill, choice), steps)? };
         }
         let behind = at + bytes as u64;
         // SAFETY: as above; what is behind the copy has room for an element of each output, and one more.
         unsafe {
-            if way.needs_some
-                && !self.all_have_some(chosen, reduced, outputs, behind, scratch, stream)?
-            {
+            if way.needs_some && !self.all_have_some(Asked { to: behind, ..asked }, scratch)? {
                 return Ok(false);
             }
-            let made = self.answered(way.number, &copy.view, &copy.reduced, to, scratch, stream)?;
-            let watches = way.choice & NAN_IS_SEEN != 0;
+            let question = if way.fill == LEFT_OUT {
+                question_of_some(way.number, &copy)?
+            } else {
+                Question::of(way.number, &copy.view, &copy.reduced, self.shape.walk)?
+            };
+            let made = self.make_numbers(question, to, scratch, stream)?;
+            let watches = way.choice & IS_SEEN != 0;
             let seen = watches && scratch.saw_overflow(&*self.device, stream)?;
-            if !made || !seen {
-                return Ok(made);
+            if !made || !seen || !way.dtype.is_float() {
+                return Ok(made && !seen);
             }
             // Marked NaNs were infinite. A copy of nothing else tells their outputs: the greatest of
             // such an output is NaN, that of others is less than any mean.
             let least = with_element!(way.dtype, T => bits_of::<T>(f64::NEG_INFINITY));
-            let (ends, choice) = ([view.address, at, 0], way.choice & WIDENS | ONLY_NAN);
-            self.choose(view.dtype, chosen, ends, (least, choice), &all, stream)?;
+            self.choose(asked, [at, 0], (least, way.choice & WIDENS | ONLY_NAN), &all)?;
             let (ask, second) = ((way.dtype, Ask::Greatest), Second::Of(behind));
-            let max = Op::Max.into();
-            Ok(self.answered(max, &copy.view, &copy.reduced, behind, scratch, stream)?
+            Ok(self.answered(Op::Max, &copy.view, &copy.reduced, behind, scratch, stream)?
                 && self.pair(ask, to, second, to, outputs, 0, stream)?)
         }
     }
@@ -425,16 +422,10 @@ impl Engine {
     ///
     /// # Safety
     /// As for [`numbers_into`](Self::numbers_into) for the marks; there is room for a byte of
-    /// each output, and one more, at `at`.
-    unsafe fn all_have_some(
-        &self,
-        chosen: &Chosen,
-        reduced: &[bool],
-        outputs: usize,
-        at: Address,
-        scratch: &mut Scratch,
-        stream: Stream,
-    ) -> Result<bool> {
+    /// each output, and one more.
+    unsafe fn all_have_some(&self, asked: Asked<'_>, scratch: &mut Scratch) -> Result<bool> {
+        let Asked { view, chosen, reduced, to: at, stream, .. } = asked;
+        let outputs = outputs_of(view, reduced);
         let Some(marks) = &chosen.marks else { return Ok(true) };
         let last = at + outputs as u64;
         let any = DeviceView::contiguous(at, DType::Bool, &[outputs]);
@@ -442,7 +433,7 @@ impl Engine {
             [(Op::Any, marks, reduced, at), (Op::All, &any, &[true], last)]
         {
             // SAFETY: passed on from the caller.
-            if !unsafe { self.answered(op.into(), view, reduced, to, scratch, stream)? } {
+            if !unsafe { self.answered(op, view, reduced, to, scratch, stream)? } {
                 return Ok(false);
             }
         }
@@ -452,29 +443,26 @@ impl Engine {
         self.device.wait(stream).map(|()| all != [0])
     }
 
-    /// Launches a copy along some axes, from the first address to the second; the third is the
-    /// word for NaNs.
+    /// Launches a copy along some axes to the first address; the second is the word for what is seen.
     ///
     /// # Safety
     /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into); nobody else uses the
     /// memory that is copied to, which has room.
     unsafe fn choose(
         &self,
-        dtype: DType,
-        chosen: &Chosen,
-        [from, to, seen]: [Address; 3],
+        Asked { view, chosen, stream, .. }: Asked<'_>,
+        [to, seen]: [Address; 2],
         (fill, choice): (u64, u32),
         steps: &[Step],
-        stream: Stream,
     ) -> Result<()> {
-        let kernel = self.program(Program::Choose(dtype))?;
-        let size = dtype.size().cast_signed();
+        let kernel = self.program(Program::Choose(view.dtype))?;
+        let size = view.dtype.size().cast_signed();
         let total: usize = steps.iter().map(|step| step.len).product();
         let most = self.device.limits().multiprocessors.max(1) as usize * BLOCKS;
         let blocks = total.div_ceil(CHOOSE_THREADS * CHOOSE_EACH).clamp(1, most);
         let launch = Launch::linear(blocks as u32, CHOOSE_THREADS as u32);
         let mut arguments = vec![
-            Argument::from(from),
+            Argument::from(view.address),
             Argument::from(to),
             Argument::from(chosen.marks.as_ref().map_or(0, |marks| marks.address)),
             Argument::from(choice),
@@ -484,8 +472,7 @@ impl Engine {
             Argument::from(steps.len() as u32),
         ];
         for i in 0..CHOOSE_AXES {
-            let none = Step { len: 1, from: 0, marks: 0, to: 0 };
-            let Step { len, from, marks, to } = steps.get(i).copied().unwrap_or(none);
+            let Step { len, from, to, marks } = steps.get(i).copied().unwrap_or(NONE);
             arguments.push(Argument::from(len as u32));
             arguments.push(Argument::from((from / size) as i64));
             arguments.push(Argument::from(to as i64));
@@ -494,13 +481,5 @@ impl Engine {
         // SAFETY: the kernel has these parameters; it reads the elements and marks that they
         // describe and writes as many, which the caller vouches for.
         unsafe { self.device.launch(stream, kernel, &launch, &arguments) }
-    }
-}
-
-impl Chosen {
-    /// The type of the answers to an operation over elements of a type.
-    #[must_use]
-    pub fn answer_type(&self, op: Op, dtype: DType) -> DType {
-        self.out.unwrap_or(op.answer_type(dtype))
     }
 }

@@ -17,13 +17,17 @@ const BLOCKS: usize = 32;
 const SHORT: usize = 16;
 
 /// An axis of a copy: its length, and the bytes from one step to the next in
-/// the source and in the target.
+/// the source, in the target, and among marks where elements have some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) len: usize,
     pub(super) from: isize,
     pub(super) to: isize,
+    pub(super) marks: isize,
 }
+
+/// An axis that is none.
+pub(super) const NONE: Step = Step { len: 1, from: 0, to: 0, marks: 0 };
 
 /// The launches that make a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,15 +40,15 @@ struct Copy {
     transpose: bool,
 }
 
-/// Orders the axes of a copy.
-fn plan(mut steps: Vec<Step>) -> Copy {
+/// The axes from the fastest of the target on, joined where they are one.
+pub(super) fn joined(mut steps: Vec<Step>) -> Vec<Step> {
     steps.retain(|s| s.len != 1);
     steps.sort_by_key(|s| s.to.unsigned_abs());
     let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
     for step in steps {
         match joined.last_mut() {
             Some(inner)
-                if [(inner.from, step.from), (inner.to, step.to)]
+                if [(inner.from, step.from), (inner.to, step.to), (inner.marks, step.marks)]
                     .iter()
                     .all(|&(a, b)| a.checked_mul(inner.len.cast_signed()) == Some(b)) =>
             {
@@ -53,6 +57,12 @@ fn plan(mut steps: Vec<Step>) -> Copy {
             _ => joined.push(step),
         }
     }
+    joined
+}
+
+/// Orders the axes of a copy.
+fn plan(steps: Vec<Step>) -> Copy {
+    let mut joined = joined(steps);
     // Where the source's elements lie next to each other.
     let dense = (0..joined.len())
         .filter(|&i| joined[i].from != 0)
@@ -114,8 +124,7 @@ impl Engine {
             let counts = [total, usize::from(transpose), inner.len()];
             arguments.extend(counts.map(|n| Argument::from(n as u32)));
             for i in 0..AXES {
-                let none = Step { len: 1, from: 0, to: 0 };
-                let Step { len, from, to } = inner.get(i).copied().unwrap_or(none);
+                let Step { len, from, to, .. } = inner.get(i).copied().unwrap_or(NONE);
                 arguments.push(Argument::from(len as u32));
                 arguments.push(Argument::from((from / unit) as i64));
                 arguments.push(Argument::from((to / unit) as i64));
@@ -133,7 +142,7 @@ mod tests {
     use super::*;
 
     fn step(len: usize, from: isize, to: isize) -> Step {
-        Step { len, from, to }
+        Step { len, from, to, ..NONE }
     }
 
     #[test]

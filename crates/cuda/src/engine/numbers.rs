@@ -20,10 +20,12 @@ use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::DType;
 use warpfold_core::op::Numbers;
 
-/// The second of two numbers: one of each output, or the bits of one that is the same for all.
+/// The second of two numbers: one of each output, the same few again and again, or the bits of
+/// one that is the same for all.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Second {
     Of(Address),
+    Again(Address, u32),
     Initial(u64),
 }
 
@@ -75,26 +77,12 @@ impl Engine {
         Ok(questions.iter().map(|q| q.as_ref().and_then(|_| made.next().flatten())).collect())
     }
 
-    /// The answers to a question, if there are any.
-    ///
-    /// # Safety
-    /// As for [`numbers_of_view`](Self::numbers_of_view), for the elements of the
-    /// question's table.
-    pub(super) unsafe fn numbers_of(
-        &self,
-        question: &Question,
-        stream: Stream,
-    ) -> Result<Option<Numbers>> {
-        // SAFETY: passed on from the caller.
-        let all = unsafe { self.answers_to(&[question], stream)? };
-        Ok(all.into_iter().next().flatten())
-    }
-
     /// The answers to questions, where there are any; waits once.
     ///
     /// # Safety
-    /// As for [`numbers_of`](Self::numbers_of).
-    unsafe fn answers_to(
+    /// As for [`numbers_of_view`](Self::numbers_of_view), for the elements of the
+    /// questions' tables.
+    pub(super) unsafe fn answers_to(
         &self,
         questions: &[&Question],
         stream: Stream,
@@ -189,28 +177,46 @@ impl Engine {
         stream: Stream,
     ) -> Result<bool> {
         view.check(&**self.device())?;
-        let question = Question::of(number, view, reduced, self.shape.walk)?;
-        let Some(question) = question else { return Ok(false) };
-        check_alignment(to, question.table.outputs.len, question.answer.out)?;
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
         // SAFETY: passed on from the caller.
-        unsafe { self.make_numbers(&question, to, &mut scratch, stream) }
+        unsafe { self.answered(number, view, reduced, to, &mut scratch, stream) }
     }
 
-    /// Leaves the answers at `to`, in C order, and says whether it did.
+    /// The same for a view that was checked; `scratch` is the stream's.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into).
+    pub(super) unsafe fn answered(
+        &self,
+        number: impl Into<Number>,
+        view: &DeviceView,
+        reduced: &[bool],
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let question = Question::of(number, view, reduced, self.shape.walk)?;
+        // SAFETY: passed on from the caller.
+        unsafe { self.make_numbers(question, to, scratch, stream) }
+    }
+
+    /// Leaves the answers to a question, if there is one, at `to`, in C order, and says whether
+    /// it did.
     ///
     /// # Safety
     /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
     pub(super) unsafe fn make_numbers(
         &self,
-        question: &Question,
+        question: Option<Question>,
         to: Address,
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
+        let Some(question) = question else { return Ok(false) };
+        check_alignment(to, question.table.outputs.len, question.answer.out)?;
         // SAFETY: passed on from the caller.
-        let made = unsafe { self.make_all(&[question], to, scratch, stream)? };
+        let made = unsafe { self.make_all(&[&question], to, scratch, stream)? };
         Ok(made.contains(&true))
     }
 
@@ -284,12 +290,13 @@ impl Engine {
         };
         let kernel = self.program(Program::Pair(dtype))?;
         let launch = Launch::linear(number.div_ceil(FINISH_THREADS as u32), FINISH_THREADS as u32);
-        let (second, initial) = match second {
-            Second::Of(address) => (address, 0),
-            Second::Initial(bits) => (0, bits),
+        let (second, initial, each) = match second {
+            Second::Of(address) => (address, 0, u32::MAX),
+            Second::Again(address, each) => (address, 0, each),
+            Second::Initial(bits) => (0, bits, 1),
         };
         let addresses = [first, second, initial, to].map(Argument::from);
-        let others = [number, ask as u32].map(Argument::from);
+        let others = [number, each, ask as u32].map(Argument::from);
         let arguments = [&addresses[..], &others, &[Argument::from(overflow)]].concat();
         // SAFETY: the kernel has these parameters; it reads and writes `count` numbers.
         unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
@@ -361,23 +368,25 @@ impl Engine {
                     return self.launch_gathered_rows(answer, table, plan, to, scratch, stream);
                 }
                 Walk::Payloads(plan) => {
-                    return self.launch_payloads(answer, table, plan, to, scratch, stream);
+                    return self.launch_payloads(answer, table, plan, None, to, scratch, stream);
                 }
             }
         }
         Ok(true)
     }
 
-    /// Leaves a payload of each output in the workspace and makes numbers of them; says
-    /// whether memory was enough for it.
+    /// Leaves a payload of each output in the workspace, adds the words of one more to each, if
+    /// there are some, and makes numbers of them; says whether memory was enough for it.
     ///
     /// # Safety
     /// As for [`make_numbers`](Self::make_numbers).
-    unsafe fn launch_payloads(
+    #[expect(clippy::too_many_arguments, reason = "a plan, and where it is carried out")]
+    pub(super) unsafe fn launch_payloads(
         &self,
         answer: Answer,
         table: &Table,
         plan: &PayloadPlan,
+        more: Option<Address>,
         to: Address,
         scratch: &mut Scratch,
         stream: Stream,
@@ -394,6 +403,11 @@ impl Engine {
         let (words, size) = (plan.words, answer.out.size());
         let finish = &mut |batch: &super::tiles::Batch| {
             let mut at = batch.at;
+            if let Some(more) = more {
+                let (words, more) = ((DType::I64, Ask::Total), Second::Again(more, words as u32));
+                // SAFETY: as below; words of totals have room for one more.
+                unsafe { self.pair(words, at, more, at, batch.used, overflow, stream)? };
+            }
             for run in &batch.runs {
                 let to = to + (run.first * size) as u64;
                 let payloads = Payloads { at, words, count: run.count, to, step: run.step };

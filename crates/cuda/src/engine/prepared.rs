@@ -3,7 +3,7 @@
 //! graph goes on using.
 
 use super::answer::check_alignment;
-use super::gather::Step;
+use super::gather::{NONE, Step};
 use super::number::Number;
 use super::question::Question;
 use super::scratch::Scratch;
@@ -113,7 +113,7 @@ impl Prepared {
     ) -> Result<()> {
         for first in (0..count).step_by(MOST_COPIED) {
             let len = (count - first).min(MOST_COPIED);
-            let steps = vec![Step { len, from: 0, to: size.cast_signed() }];
+            let steps = vec![Step { len, to: size.cast_signed(), ..NONE }];
             let to = to + (first * size) as u64;
             // SAFETY: passed on from the caller.
             unsafe { self.engine.gather(size, from, to, steps, self.stream)? };

@@ -1,7 +1,7 @@
 //! A question about arrays in a device's memory, as a table: a row for each
 //! output, a column for each of its elements.
 
-use super::gather::Step;
+use super::gather::{NONE, Step};
 use super::parts::{Part, parts};
 use crate::device::Address;
 use warpfold_core::DType;
@@ -100,7 +100,7 @@ impl Table {
         let step = |dim: &Dim| {
             let from = place;
             place *= dim.len.cast_signed();
-            Step { len: dim.len, from, to: dim.index_step as isize * size }
+            Step { len: dim.len, from, to: dim.index_step as isize * size, ..NONE }
         };
         self.indices.dims.iter().rev().map(step).collect()
     }

@@ -5,7 +5,7 @@
 //! for. An output that does not fit comes in pieces, each with a payload.
 
 use super::digits::may_be_lost;
-use super::gather::Step;
+use super::gather::{NONE, Step};
 use super::parts::{Part, parts};
 use super::rows::Rows;
 use super::scratch::Scratch;
@@ -324,12 +324,12 @@ impl Engine {
         for i in 0..table.arrays {
             let mut steps = Vec::with_capacity(outputs.dims.len() + elements.dims.len() + 1);
             if !aligned {
-                steps.push(Step { len: size, from: 1, to: 1 });
+                steps.push(Step { len: size, from: 1, to: 1, ..NONE });
             }
             let mut packed = |dims: &[Dim], mut to: usize| {
                 for dim in dims.iter().rev() {
                     let Dim { len, strides, .. } = *dim;
-                    steps.push(Step { len, from: strides[i], to: to.cast_signed() });
+                    steps.push(Step { len, from: strides[i], to: to.cast_signed(), ..NONE });
                     to *= len;
                 }
             };

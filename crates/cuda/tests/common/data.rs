@@ -113,6 +113,8 @@ pub(crate) fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> 
             // Answers in the middle between two numbers, and variances that cancel.
             "few digits" => from_f64((random.next() % 9) as f64 - 2.0),
             "neighbours" => T::from_bits(from_f64::<T>(1.0).bits() + random.next() % 4),
+            // The least integers that no f64 holds.
+            "around 2^53" => T::from_bits((1 << 53) + random.next() % 9 - 4),
             "far from zero" => from_f64(20_000.0 + random.unit()),
             // Large ones that often leave nothing but what is far below them.
             "cancelling" => match random.next() % 3 {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use warpfold_core::element::Bool8;
 use warpfold_core::op::{NanPolicy, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
-use warpfold_cuda::engine::{Chosen, Engine, Number};
+use warpfold_cuda::engine::{Chosen, DeviceView, Engine, ForcedWalk, Number, Shape};
 use warpfold_cuda::{Buffer, Device, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options};
 
@@ -109,8 +109,6 @@ fn ask(
     let made = made.unwrap_or_else(|error| panic!("{error}: {}", note()));
     if !made {
         // What has no answer, and what no f64 holds.
-        let counts = matches!(op, Op::Mean | Op::Var | Op::Std) && marks;
-        let long = !sample.dtype.is_float() && sample.dtype.size() == 8;
         let told =
             out.is_some_and(|out| out != op.answer_type(sample.dtype) && !sample.dtype.is_float());
         let size = sample.dtype.size();
@@ -118,11 +116,10 @@ fn ask(
         let misaligned = steps.chain([sample.layout.offset]).any(|step| step % size != 0);
         let unknown = expected.contains(&None)
             || misaligned
-            || counts && long
             || told
             || out.is_some() && (initial || op == Op::Prod || sample.dtype == DType::F64)
             || out.is_some() && op.answer_type(sample.dtype) != sample.dtype
-            || initial && omits_nan
+            || initial && omits_nan && sample.dtype.is_float()
             || op == Op::Prod && !sample.dtype.is_float();
         assert!(unknown, "not made: {}", note());
         return false;
@@ -151,8 +148,11 @@ fn drawn(device: Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
         };
         // A NaN among the marked elements of a mean needs a copy of its own.
         let is_mean = dtype.is_float() && random.below(8) == 0;
+        // Of integers, those of which some are left out need a copy of their own, too.
+        let is_moment = !dtype.is_float() && dtype != DType::Bool && random.below(2) == 0;
         let pattern = match random.below(2) {
             _ if is_mean => DRAWN[random.below(3) as usize],
+            _ if is_moment => ["random bits", "around 2^53", "uniform"][random.below(3) as usize],
             0 => "uniform",
             _ => DRAWN[random.below(DRAWN.len() as u64) as usize],
         };
@@ -175,6 +175,7 @@ fn drawn(device: Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
         // Any byte but 0 is true, and an initial value, too.
         let op = match random.below(2) {
             _ if is_mean => Op::Mean,
+            _ if is_moment => [Op::Mean, Op::Var, Op::Std][random.below(3) as usize],
             0 if dtype == DType::Bool => Op::Sum,
             _ => OPS[random.below(OPS.len() as u64) as usize],
         };
@@ -186,10 +187,10 @@ fn drawn(device: Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
         let case = Case {
             number: Number {
                 op,
-                omits_nan: dtype.is_float() && !is_mean && random.below(4) == 0,
+                omits_nan: !is_mean && random.below(4) == 0,
                 ddof: if matches!(op, Op::Var | Op::Std) { random.below(3) as u32 } else { 0 },
             },
-            marks: is_mean || what & 1 == 1,
+            marks: is_mean || is_moment || what & 1 == 1,
             initial: what & 2 == 2 && takes,
             out: (what & 4 == 4 && dtype.is_float()).then_some(DType::F64),
         };
@@ -203,6 +204,87 @@ fn drawn(device: Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
     assert!(made.into_iter().all(|n| n * 20 > rounds), "{made:?} of {rounds}");
 }
 
+/// Integers of 64 bits, of which one that is marked is what stands for the others: only the host answers then, and no
+/// value is wrong anywhere else.
+fn what_stands_for_others(device: &Arc<dyn Device>, count: usize) {
+    const LEFT_OUT: u64 = 0x5b3f_26c5_d17e_80a5;
+    let engine = Engine::new(Arc::clone(device));
+    for (dtype, op, place) in
+        [(DType::I64, Op::Mean, 0), (DType::U64, Op::Var, 1), (DType::I64, Op::Std, 7)]
+    {
+        let mut words = make::<u64>("random bits", count, &mut Random(count as u64 + 9));
+        words[count - 1 - place] = LEFT_OUT;
+        let is_marked = |i: usize, all: bool| (all || i + 1 + place != count) && i % 3 != 1;
+        let buffers: Vec<Buffer<'_>> =
+            (0..3).map(|_| Buffer::new(&**device, 8 * count as u64).expect("room")).collect();
+        buffers[0].copy_in(Stream::DEFAULT, 0, bytemuck::cast_slice(&words)).expect("a copy");
+        for all in [false, true] {
+            let marks: Vec<u8> = (0..count).map(|i| u8::from(is_marked(i, all))).collect();
+            buffers[1].copy_in(Stream::DEFAULT, 0, &marks).expect("a copy");
+            let marks = DeviceView::contiguous(buffers[1].address(), DType::Bool, &[count]);
+            let chosen = Chosen { marks: Some(marks), ..Chosen::default() };
+            let view = DeviceView::contiguous(buffers[0].address(), dtype, &[count]);
+            let to = buffers[2].address();
+            // SAFETY: the arrays were placed here, and there is room for the answer.
+            let made = unsafe {
+                engine.numbers_of_chosen_into(op, &view, &chosen, &[true], to, Stream::DEFAULT)
+            };
+            let is_told = all && is_marked(count - 1 - place, true);
+            assert_eq!(made.expect("an answer or none"), !is_told, "{op} of {count} {dtype}");
+            if is_told {
+                continue;
+            }
+            let mut answer = [0; 8];
+            buffers[2].copy_out(Stream::DEFAULT, 0, &mut answer).expect("a copy");
+            let some = words.iter().enumerate().filter(|&(i, _)| is_marked(i, all));
+            let expected = with_element!(dtype, T => {
+                let some: Vec<T> = some.map(|(_, &word)| <T as Element>::from_bits(word)).collect();
+                absorbed::<T>(op.kind(), &some, &[], 0).finish(op, &Rules::default()).expect("an answer").first()
+            });
+            assert_eq!(
+                Scalar::from_bits(DType::F64, u64::from_le_bytes(answer)),
+                expected,
+                "{op} of {count} {dtype}"
+            );
+        }
+    }
+}
+
+#[test]
+fn integers_of_which_one_stands_for_those_left_out() {
+    let options = Options { checks: Checks::ALL, ..Options::default() };
+    let device: Arc<dyn Device> = Arc::new(Sim::new(options));
+    [10, 1000, 50_000].into_iter().for_each(|count| what_stands_for_others(&device, count));
+}
+
+/// Sums of rows that leave payloads, to which an initial value is added.
+fn long_rows(device: Arc<dyn Device>, shapes: &[&[usize]]) {
+    // Whatever it takes.
+    let walk = Some(ForcedWalk::Tables);
+    let engine = Engine::with_shape(device, Shape { walk, ..Shape::default() });
+    let mut random = Random(354);
+    let patterns =
+        ["uniform", "forty decades", "a hundredth infinite", "one NaN", "negative zeros"];
+    for (i, (dtype, pattern)) in [DType::F32, DType::F64, DType::F16, DType::BF16]
+        .into_iter()
+        .flat_map(|dtype| patterns.map(|pattern| (dtype, pattern)))
+        .enumerate()
+    {
+        let shape = shapes[i % shapes.len()];
+        let sample =
+            Sample::new(dtype, Layout::contiguous(shape, dtype.size()), pattern, &mut random);
+        let reduced: Vec<bool> = (0..shape.len()).map(|axis| axis + 1 == shape.len()).collect();
+        let case = Case { number: Op::Sum.into(), out: None, marks: false, initial: true };
+        assert!(ask(&engine, &case, &sample, &reduced, &mut random));
+    }
+}
+
+#[test]
+fn initial_values_of_long_rows() {
+    let options = Options { checks: Checks::ALL, ..Options::default() };
+    long_rows(Arc::new(Sim::new(options)), &[&[20_011], &[3, 40_002], &[66_000]]);
+}
+
 #[test]
 fn chosen_elements() {
     let options = Options { checks: Checks::ALL, ..Options::default() };
@@ -212,6 +294,8 @@ fn chosen_elements() {
 #[test]
 fn chosen_elements_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
+    long_rows(Arc::clone(&device), &[&[1 << 21], &[3, 300_001], &[5000, 4096]]);
+    [10, 100_000, 1 << 21].into_iter().for_each(|count| what_stands_for_others(&device, count));
     drawn(device, 352, up_to(4000, 400), 100_000);
 }
 
