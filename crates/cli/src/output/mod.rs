@@ -10,6 +10,7 @@ mod npz;
 mod parquet;
 mod plain;
 mod table;
+mod zip;
 
 pub(crate) use csv::Row;
 pub(crate) use groups::{GroupReport, GroupRows};
