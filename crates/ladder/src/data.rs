@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::question::Question;
 use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::{Kind, Numbers, RawRun, State};
-use warpfold_core::{DType, Error, Op, Rules, Scalar, with_state};
+use warpfold_core::op::{Bits, Extrema, Kind, Numbers, Ordered, RawRun, State, Sums};
+use warpfold_core::{DType, Error, Op, Rules, Scalar, with_element};
 
 /// What an array holds. Integers are random bits either way: their sums wrap, and
 /// are the same in every order.
@@ -129,14 +129,20 @@ pub(crate) fn absolute(numbers: &Numbers) -> Result<f64> {
 }
 
 fn finish(numbers: &Numbers, op: Op, kind: Kind, out: Option<DType>) -> Result<Scalar> {
-    let rules = Rules::new().out(out).wrap(true);
-    let run = RawRun { start: 0, items: numbers.bytes(), others: &[] };
-    let dtype = numbers.dtype();
-    let none = || Error::UnsupportedType { op, dtype };
-    let value = with_state!(kind, dtype, S => {
-        let mut state = <S as State>::identity(kind);
-        state.absorb(run.typed().ok_or_else(none)?);
-        state.finish(op, &rules)?
-    }, else => return Err(none().into()));
-    Ok(value.first())
+    fn finished<S: State>(numbers: &Numbers, op: Op, kind: Kind, rules: &Rules) -> Result<Scalar> {
+        let run = RawRun { start: 0, items: numbers.bytes(), others: &[] };
+        let mut state = S::identity(kind);
+        let none = Error::UnsupportedType { op, dtype: numbers.dtype() };
+        state.absorb(run.typed().ok_or(none)?);
+        Ok(state.finish(op, rules)?.first())
+    }
+    let (dtype, rules) = (numbers.dtype(), Rules::new().out(out).wrap(true));
+    // What rungs answer, and no other states.
+    with_element!(dtype, T => match kind {
+        Kind::Sum | Kind::AbsSum => finished::<Sums<T>>(numbers, op, kind, &rules),
+        Kind::Extrema => finished::<Extrema<T>>(numbers, op, kind, &rules),
+        Kind::Bits => finished::<Bits<T>>(numbers, op, kind, &rules),
+        Kind::Prod => finished::<<T as Ordered>::Prod>(numbers, op, kind, &rules),
+        _ => Err(Error::UnsupportedType { op, dtype }.into()),
+    })
 }

@@ -240,11 +240,11 @@ impl Answer {
         }
     }
 
-    /// The numbers of the only output.
+    /// The bits of the numbers of the only output, as numbers of a type.
     ///
     /// # Errors
     /// [`Error::OtherAnswer`].
-    fn alone<T: Item, const N: usize>(&self) -> Result<[T; N]> {
+    fn alone<const N: usize>(&self, to: DType) -> Result<[u64; N]> {
         let all = self.only::<N>()?;
         let outputs = outputs_of(&self.shape);
         if outputs != Some(1) {
@@ -253,31 +253,32 @@ impl Answer {
                 hint: "`Vec<T>` takes all of them, and with the feature `ndarray` `into_array`",
             });
         }
-        let mut found = [T::from_element(T::Element::from_bits(0)); N];
-        for (to, numbers) in found.iter_mut().zip(all) {
-            *to = exactly(numbers)?.first().copied().unwrap_or(*to);
+        let mut found = [0; N];
+        for (found, number) in found.iter_mut().zip(all.iter().filter_map(|all| all.get(0))) {
+            *found = exactly(number, to)?;
         }
         Ok(found)
     }
 }
 
-/// The same numbers of a type that has each of them.
+/// The bits of the same number of another type.
 ///
 /// # Errors
-/// [`Error::OtherAnswer`] if it does not.
-fn exactly<T: Item>(numbers: &Numbers) -> Result<Vec<T>> {
-    if let Some(same) = numbers.as_slice::<T>() {
-        return Ok(same.to_vec());
-    }
-    let to = T::Element::DTYPE;
-    let one = |number: Scalar| match converted(number, to) {
-        Some(found) => Ok(T::from_element(T::Element::from_bits(found.to_bits()))),
+/// [`Error::OtherAnswer`] if that does not have it.
+fn exactly(number: Scalar, to: DType) -> Result<u64> {
+    match converted(number, to) {
+        _ if number.dtype() == to => Ok(number.to_bits()),
+        Some(found) => Ok(found.to_bits()),
         None => Err(Error::OtherAnswer {
             what: format!("the answer is {number} of {}, which no {to} is", number.dtype()),
             hint: "ask for that type, in which the answer is rounded: `out(DType::F32)`",
         }),
-    };
-    numbers.iter().map(one).collect()
+    }
+}
+
+/// The number that bits are.
+fn number<T: Item>(bits: u64) -> T {
+    T::from_element(T::Element::from_bits(bits))
 }
 
 /// All answers to the only operation, in C order. Numbers of another type are converted, if
@@ -298,7 +299,10 @@ impl<T: Item> TryFrom<Answer> for Vec<T> {
     /// number that the type does not have.
     fn try_from(answer: Answer) -> Result<Vec<T>> {
         let [numbers] = answer.only()?;
-        exactly(numbers)
+        if let Some(same) = numbers.as_slice() {
+            return Ok(same.to_vec());
+        }
+        numbers.iter().map(|of| exactly(of, T::Element::DTYPE).map(number)).collect()
     }
 }
 
@@ -324,7 +328,8 @@ macro_rules! numbers {
             /// [`Error::OtherAnswer`] of several answers, and of a number that the type does
             /// not have.
             fn try_from(answer: Answer) -> Result<$t> {
-                answer.alone().map(|[number]: [$t; 1]| number)
+                let [only] = answer.alone(<<$t as Item>::Element as Element>::DTYPE)?;
+                Ok(number(only))
             }
         }
 
@@ -335,7 +340,8 @@ macro_rules! numbers {
             /// # Errors
             /// As for one number.
             fn try_from(answer: Answer) -> Result<($t, $t)> {
-                answer.alone().map(|[least, greatest]: [$t; 2]| (least, greatest))
+                let [least, greatest] = answer.alone(<<$t as Item>::Element as Element>::DTYPE)?;
+                Ok((number(least), number(greatest)))
             }
         }
     )*};

@@ -1,14 +1,13 @@
 //! Columns as an Arrow file (Feather version 2).
 
-use super::columns::{Column, Columns, Values, is_128_bits, slice};
+use super::columns::{Column, Columns, Values, is_128_bits};
 use super::parquet::{beyond, lacks_bf16};
 use anyhow::Result;
-use arrow_array::types::{ArrowPrimitiveType, Decimal256Type, Float16Type};
+use arrow_array::types::{ArrowPrimitiveType, Decimal256Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Decimal256Array, Float16Array,
-    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray,
-    LargeStringArray, RecordBatch, RecordBatchOptions, StringArray, UInt8Array, UInt16Array,
-    UInt32Array, UInt64Array, make_array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Decimal256Array, Int32Array,
+    Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch, RecordBatchOptions, StringArray,
+    UInt8Array, make_array,
 };
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
@@ -16,7 +15,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use warpfold::internal::Known;
-use warpfold::{Decimal, Item, KeyValues, Numbers, Tick, Unit};
+use warpfold::{Decimal, KeyValues, Numbers, Tick, Unit};
 
 #[expect(non_camel_case_types, reason = "as Arrow calls it")]
 type i256 = <Decimal256Type as ArrowPrimitiveType>::Native;
@@ -191,37 +190,16 @@ fn number_array(
     of: &DataType,
     rows: Range<usize>,
 ) -> Result<ArrayRef> {
-    /// The numbers of these rows, if each has one, or those that there are.
-    fn array<T: Item + Copy, A>(
-        column: &Column<'_>,
-        numbers: &Numbers,
-        rows: Range<usize>,
-    ) -> Result<ArrayRef>
-    where
-        A: Array + From<Vec<T>> + From<Vec<Option<T>>> + 'static,
-    {
-        let slice = slice::<T>(numbers, rows.clone())?;
-        if column.missing.is_empty() {
-            return Ok(Arc::new(A::from(slice.to_vec())));
-        }
-        let valid = column.valid(rows);
-        let values = slice.iter().zip(valid).map(|(&x, valid)| valid.then_some(x));
-        Ok(Arc::new(A::from(values.collect::<Vec<_>>())))
+    let valid = column.valid(rows.clone());
+    if *of == DataType::Boolean {
+        let truths = rows.zip(valid).map(|(row, valid)| {
+            valid.then(|| numbers.get(row).is_some_and(|truth| truth.to_bits() != 0))
+        });
+        return Ok(Arc::new(truths.collect::<BooleanArray>()));
     }
-    match of {
-        DataType::Boolean => array::<bool, BooleanArray>(column, numbers, rows),
-        DataType::Int8 => array::<i8, Int8Array>(column, numbers, rows),
-        DataType::Int16 => array::<i16, Int16Array>(column, numbers, rows),
-        DataType::Int32 => array::<i32, Int32Array>(column, numbers, rows),
-        DataType::Int64 => array::<i64, Int64Array>(column, numbers, rows),
-        DataType::UInt8 => array::<u8, UInt8Array>(column, numbers, rows),
-        DataType::UInt16 => array::<u16, UInt16Array>(column, numbers, rows),
-        DataType::UInt32 => array::<u32, UInt32Array>(column, numbers, rows),
-        DataType::UInt64 => array::<u64, UInt64Array>(column, numbers, rows),
-        DataType::Float16 => array::<<Float16Type as ArrowPrimitiveType>::Native, Float16Array>(
-            column, numbers, rows,
-        ),
-        DataType::Float32 => array::<f32, Float32Array>(column, numbers, rows),
-        _ => array::<f64, Float64Array>(column, numbers, rows),
-    }
+    let (size, len) = (numbers.dtype().size(), rows.len());
+    let bytes = numbers.bytes()[size * rows.start..size * rows.end].to_vec();
+    let missing = column.missing.first().map(|_| BooleanArray::from(valid).values().clone().into());
+    let data = UInt8Array::from(bytes).into_data().into_builder().data_type(of.clone()).len(len);
+    Ok(make_array(data.nulls(missing).align_buffers(true).build()?))
 }

@@ -7,11 +7,11 @@
 use super::GroupReport;
 use crate::failure::Usage;
 use crate::report::{Array, Field, Indices, Report};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
-use warpfold::{DType, Decimal, GroupColumn, Item, KeyValues, Numbers, Scalar, Unit};
+use warpfold::{DType, Decimal, GroupColumn, KeyValues, Numbers, Scalar, Unit};
 
 /// Columns with as many rows each.
 pub(super) struct Columns<'a> {
@@ -225,15 +225,6 @@ impl<'a> Column<'a> {
 pub(super) fn is_128_bits(decimals: &[Decimal]) -> bool {
     let fits = |decimal: i128| decimal.unsigned_abs() < 10u128.pow(38);
     decimals.iter().all(|decimal| decimal.to_i128().is_some_and(fits))
-}
-
-/// The numbers of some rows, whose type is `T`.
-///
-/// # Errors
-/// Another type: a mistake in this program.
-pub(super) fn slice<T: Item>(numbers: &Numbers, rows: Range<usize>) -> Result<&[T]> {
-    let these = numbers.as_slice::<T>().and_then(|all| all.get(rows));
-    these.with_context(|| format!("a column of {} was taken for another", numbers.dtype()))
 }
 
 fn named(prefix: Option<&String>, name: &str) -> String {

@@ -1,6 +1,6 @@
 //! Columns as a Parquet file.
 
-use super::columns::{Column, Columns, Values, is_128_bits, slice};
+use super::columns::{Column, Columns, Values, is_128_bits};
 use crate::failure::Usage;
 use anyhow::Result;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
@@ -16,7 +16,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use warpfold::internal::Known;
-use warpfold::{Decimal, Item, KeyValues, Numbers, Tick, Unit};
+use warpfold::{DType, Decimal, KeyValues, Numbers, Scalar, Tick, Unit};
 
 /// Rows of a row group: as many as other writers take.
 const ROW_GROUP: usize = 1 << 20;
@@ -236,42 +236,27 @@ fn write_numbers(
     writer: &mut SerializedColumnWriter<'_>,
 ) -> Result<()> {
     let valid = column.valid(rows.clone());
-    /// The numbers of the rows that have one, each as `to` makes it.
-    fn present<T: Item + Copy, V>(
-        numbers: &Numbers,
-        rows: &Range<usize>,
-        valid: &[bool],
-        to: impl Fn(T) -> V,
-    ) -> Result<Vec<V>> {
-        let numbers = slice::<T>(numbers, rows.clone())?.iter().zip(valid);
-        Ok(numbers.filter(|(_, valid)| **valid).map(|(&x, _)| to(x)).collect())
-    }
+    let present = rows.clone().zip(valid).filter(|(_, valid)| *valid);
+    let bits = present.filter_map(|(row, _)| numbers.get(row)).map(|number| match number {
+        // Those of a longer type, too.
+        Scalar::Int(integer, _) => integer.cast_unsigned(),
+        number => number.to_bits(),
+    });
     macro_rules! write {
-        ($($known:ident: $t:ty => $written:ty, $to:expr;)*) => {
-            match numbers.dtype().known() {
-                $(Known::$known => {
-                    let values = present::<$t, _>(numbers, &rows, &valid, $to)?;
-                    write_values::<$written>(&values, column, rows, writer)
-                })*
-                Known::BF16 => Err(lacks_bf16("Parquet", column)),
-            }
+        ($written:ty, $to:expr) => {
+            write_values::<$written>(&bits.map($to).collect::<Vec<_>>(), column, rows, writer)
         };
     }
-    write! {
-        Bool: bool => BoolType, |x| x;
-        I8: i8 => Int32Type, i32::from;
-        I16: i16 => Int32Type, i32::from;
-        I32: i32 => Int32Type, |x| x;
-        I64: i64 => Int64Type, |x| x;
-        U8: u8 => Int32Type, i32::from;
-        U16: u16 => Int32Type, i32::from;
-        U32: u32 => Int32Type, |x: u32| x.cast_signed();
-        U64: u64 => Int64Type, |x: u64| x.cast_signed();
-        F16: warpfold::f16 => FixedLenByteArrayType, |x: warpfold::f16| {
-            FixedLenByteArray::from(x.to_le_bytes().to_vec())
-        };
-        F32: f32 => FloatType, |x| x;
-        F64: f64 => DoubleType, |x| x;
+    match numbers.dtype() {
+        DType::Bool => write!(BoolType, |bits| bits != 0),
+        DType::I64 | DType::U64 => write!(Int64Type, u64::cast_signed),
+        DType::F16 => write!(FixedLenByteArrayType, |bits| {
+            FixedLenByteArray::from((bits as u16).to_le_bytes().to_vec())
+        }),
+        DType::F32 => write!(FloatType, |bits| f32::from_bits(bits as u32)),
+        DType::F64 => write!(DoubleType, f64::from_bits),
+        DType::BF16 => Err(lacks_bf16("Parquet", column)),
+        _ => write!(Int32Type, |bits| bits as i32),
     }
 }
 

@@ -17,8 +17,8 @@ pub(super) enum Real {
 
 impl Real {
     /// The value of an element; a zero keeps its sign.
-    pub(super) fn of<T: Element>(x: T) -> Real {
-        match x.parts() {
+    pub(super) fn of(parts: Parts) -> Real {
+        match parts {
             Parts::Infinite { negative } => Real::Infinite { negative },
             Parts::Nan => Real::Nan,
             parts => Truncated::of_parts(parts).map_or(Real::Nan, Real::Finite),

@@ -85,7 +85,7 @@ impl<'a> RawRun<'a> {
 }
 
 /// The methods of every state, independent of its type.
-pub(super) trait Erased: Send + Sync {
+trait Erased: Send + Sync {
     fn dtype(&self) -> DType;
     fn kind(&self) -> Kind;
     fn check_merge(&self, other: &dyn Any) -> Option<Result<()>>;
@@ -219,7 +219,7 @@ impl AnyState {
     /// Those of [`merge`](Self::merge), which does not fail if this does not.
     pub fn check_merge(&self, other: &AnyState) -> Result<()> {
         if let Some([ours, theirs]) = self.widened(other) {
-            return ours.check_merge(&theirs);
+            return State::check_merge(&ours, &theirs);
         }
         let checked = self.0.check_merge(other.0.as_any());
         checked.unwrap_or_else(|| Err(self.mismatch(other)))
@@ -233,7 +233,7 @@ impl AnyState {
     /// type, and the errors of [`State::merge`].
     pub fn merge(&mut self, other: &AnyState) -> Result<()> {
         if let Some([mut ours, theirs]) = self.widened(other) {
-            ours.merge(&theirs)?;
+            State::merge(&mut ours, &theirs)?;
             self.0 = Box::new(ours);
             return Ok(());
         }
@@ -291,9 +291,11 @@ impl AnyState {
     /// # Errors
     /// [`DamagedState`](Error::DamagedState).
     pub fn from_payload(kind: Kind, dtype: DType, payload: &[u8]) -> Result<AnyState> {
-        with_state!(kind, dtype,
-            S => fpenv::usual(|| <S as State>::read(kind, payload)).map(AnyState::from),
-            else => Err(kind.no_state_of(dtype)))
+        fpenv::usual(|| {
+            with_state!(kind, dtype,
+                S => <S as State>::read(kind, payload).map(AnyState::from),
+                else => Err(kind.no_state_of(dtype)))
+        })
     }
 
     /// The versioned, checksummed byte form: magic, version, kind, type and
@@ -386,12 +388,6 @@ impl Kind {
 
 impl<S: State> From<S> for AnyState {
     fn from(state: S) -> AnyState {
-        AnyState(Box::new(state))
-    }
-}
-
-impl From<Wide> for AnyState {
-    fn from(state: Wide) -> AnyState {
         AnyState(Box::new(state))
     }
 }

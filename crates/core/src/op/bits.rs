@@ -1,7 +1,6 @@
 //! Bitwise and, or, exclusive or.
 
-use super::payload::{self, Words};
-use super::{Kind, Op, Rules, Run, State, Value, answer};
+use super::{Kind, Op, Rules, Run, State, Value, answer, payload};
 use crate::DType;
 use crate::element::{Element, Key};
 use crate::error::Result;
@@ -61,24 +60,7 @@ impl<T: Element> State for Bits<T> {
     }
 
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
-        let bits = match op {
-            _ if !op.supports(T::DTYPE) => return Err(answer::not_answered(op, T::DTYPE)),
-            Op::And => self.and,
-            Op::Or => self.or,
-            Op::Xor => self.xor,
-            _ => return Err(answer::not_answered(op, T::DTYPE)),
-        };
-        if T::DTYPE == DType::Bool {
-            return answer::truth(op, T::DTYPE, bits != 0, rules).map(Value::One);
-        }
-        // Back to the value: bits are zero-extended, the value may be negative.
-        let unused = 64 - 8 * T::DTYPE.size();
-        let value = if T::DTYPE.is_signed_int() {
-            i128::from(((bits << unused) as i64) >> unused)
-        } else {
-            i128::from(bits)
-        };
-        answer::integer(op, T::DTYPE, value, T::DTYPE, rules).map(Value::One)
+        finish(op, T::DTYPE, [self.and, self.or, self.xor], rules)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -86,12 +68,8 @@ impl<T: Element> State for Bits<T> {
     }
 
     fn read(kind: Kind, bytes: &[u8]) -> Result<Self> {
-        if kind != Kind::Bits {
-            return Err(payload::wrong_kind(kind));
-        }
-        let mut words = Words::new(bytes);
-        let [and, or, xor] = [words.next()?, words.next()?, words.next()?];
-        words.end()?;
+        payload::check_kind(kind, &[Kind::Bits])?;
+        let [and, or, xor] = payload::read_words(bytes)?;
         let empty = and == Self::MASK && or == 0 && xor == 0;
         let within = (and | or | xor) & !Self::MASK == 0 && (and | xor) & !or == 0;
         if !empty && !within {
@@ -99,4 +77,26 @@ impl<T: Element> State for Bits<T> {
         }
         Ok(Bits { and, or, xor, item: PhantomData })
     }
+}
+
+/// Compiled once for all types of elements.
+fn finish(op: Op, dtype: DType, [and, or, xor]: [u64; 3], rules: &Rules) -> Result<Value> {
+    let bits = match op {
+        _ if !op.supports(dtype) => return Err(answer::not_answered(op, dtype)),
+        Op::And => and,
+        Op::Or => or,
+        Op::Xor => xor,
+        _ => return Err(answer::not_answered(op, dtype)),
+    };
+    if dtype == DType::Bool {
+        return answer::truth(op, dtype, bits != 0, rules).map(Value::One);
+    }
+    // Back to the value: bits are zero-extended, the value may be negative.
+    let unused = 64 - 8 * dtype.size();
+    let value = if dtype.is_signed_int() {
+        i128::from(((bits << unused) as i64) >> unused)
+    } else {
+        i128::from(bits)
+    };
+    answer::integer(op, dtype, value, dtype, rules).map(Value::One)
 }

@@ -1,7 +1,7 @@
 //! Counts, and the logic that follows from them.
 
-use super::payload::{self, Words};
-use super::{Kind, NanPolicy, Op, Rules, Run, State, Value, answer};
+use super::{Kind, NanPolicy, Op, Rules, Run, State, Value, answer, payload};
+use crate::DType;
 use crate::element::Element;
 use crate::error::Result;
 use core::marker::PhantomData;
@@ -58,21 +58,7 @@ impl<T: Element> State for Counts<T> {
     }
 
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
-        if op == Op::CountNan {
-            return answer::count(op, T::DTYPE, self.nans, rules).map(Value::One);
-        }
-        answer::nan_wins(rules, self.nans, None)?;
-        let omitted = if rules.nan == NanPolicy::Omit { self.nans } else { 0 };
-        let count = self.count.saturating_sub(omitted);
-        let nonzero = self.nonzero.saturating_sub(omitted);
-        match op {
-            Op::Any => answer::truth(op, T::DTYPE, nonzero > 0, rules),
-            Op::All => answer::truth(op, T::DTYPE, nonzero == count, rules),
-            Op::Count => answer::count(op, T::DTYPE, count, rules),
-            Op::CountNonzero => answer::count(op, T::DTYPE, nonzero, rules),
-            _ => Err(answer::not_answered(op, T::DTYPE)),
-        }
-        .map(Value::One)
+        finish(op, T::DTYPE, [self.count, self.nonzero, self.nans], rules)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -80,15 +66,31 @@ impl<T: Element> State for Counts<T> {
     }
 
     fn read(kind: Kind, bytes: &[u8]) -> Result<Self> {
-        if kind != Kind::Counts {
-            return Err(payload::wrong_kind(kind));
-        }
-        let mut words = Words::new(bytes);
-        let [count, nonzero, nans] = [words.next()?, words.next()?, words.next()?];
-        words.end()?;
+        payload::check_kind(kind, &[Kind::Counts])?;
+        let [count, nonzero, nans] = payload::read_words(bytes)?;
         if nans > nonzero || nonzero > count || (nans > 0 && !T::DTYPE.is_float()) {
             return Err(payload::damaged("its counts contradict each other"));
         }
         Ok(Counts { count, nonzero, nans, item: PhantomData })
     }
+}
+
+/// Compiled once for all types of elements.
+fn finish(op: Op, dtype: DType, counts: [u64; 3], rules: &Rules) -> Result<Value> {
+    let [count, nonzero, nans] = counts;
+    if op == Op::CountNan {
+        return answer::count(op, dtype, nans, rules).map(Value::One);
+    }
+    answer::nan_wins(rules, nans, None)?;
+    let omitted = if rules.nan == NanPolicy::Omit { nans } else { 0 };
+    let count = count.saturating_sub(omitted);
+    let nonzero = nonzero.saturating_sub(omitted);
+    match op {
+        Op::Any => answer::truth(op, dtype, nonzero > 0, rules),
+        Op::All => answer::truth(op, dtype, nonzero == count, rules),
+        Op::Count => answer::count(op, dtype, count, rules),
+        Op::CountNonzero => answer::count(op, dtype, nonzero, rules),
+        _ => Err(answer::not_answered(op, dtype)),
+    }
+    .map(Value::One)
 }

@@ -3,12 +3,13 @@
 use super::answer::{self, Real};
 use super::payload::{self, Words};
 use super::{Kind, Op, Rules, Run, Scalar, Spans, State, Value};
-use crate::DType;
 use crate::element::{Element, Key, Parts};
 use crate::error::{Error, Result};
 use crate::exact::Superacc;
-use crate::exact::format::Format;
+use crate::exact::format::{F64Sum, Format};
 use crate::exact::round::Truncated;
+use crate::{DType, with_element};
+use core::marker::PhantomData;
 
 /// What a backend has found in a run of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +46,23 @@ const NOWHERE: u64 = u64::MAX;
 /// from anywhere has an answer.
 #[derive(Clone, Debug)]
 pub struct Extrema<T: Element> {
+    found: Found,
+    element: PhantomData<T>,
+}
+
+/// Extrema of elements whose type is known at run time: what is done once for a state is
+/// compiled once for all types. Keys are kept in 64 bits.
+#[derive(Clone, Debug)]
+struct Found {
+    dtype: DType,
     kind: Kind,
     count: u64,
     nans: u64,
     first_nan: u64,
     /// The greatest key, nowhere, while there are only NaNs.
-    min: (T::Key, u64),
+    min: (u64, u64),
     /// The least key, nowhere, while there are only NaNs.
-    max: (T::Key, u64),
+    max: (u64, u64),
     /// The positions seen; empty for [`Kind::Extrema`].
     seen: Spans,
 }
@@ -61,41 +71,40 @@ impl Extrema<i64> {
     /// Those of the same elements, each times `factor`, if both ends fit.
     pub(super) fn scaled(&self, factor: u64) -> Option<Self> {
         let mut scaled = self.clone();
-        if self.count > 0 {
+        if self.count() > 0 {
             let factor = i64::try_from(factor).ok()?;
-            scaled.min.0 = self.min.0.checked_mul(factor)?;
-            scaled.max.0 = self.max.0.checked_mul(factor)?;
+            for (key, _) in [&mut scaled.found.min, &mut scaled.found.max] {
+                *key = key.cast_signed().checked_mul(factor)?.cast_unsigned();
+            }
         }
         Some(scaled)
     }
 
     /// The smallest and the largest element, and where each comes first.
     pub(super) fn places(&self) -> Option<[(i64, u64); 2]> {
-        let (min, max) = self.ends()?;
-        Some([(min, self.min.1), (max, self.max.1)])
+        let Found { min, max, .. } = self.found;
+        (self.count() > 0).then_some([min, max].map(|(key, at)| (key.cast_signed(), at)))
     }
 
     /// The positions seen.
     pub(super) fn seen(&self) -> &Spans {
-        &self.seen
+        &self.found.seen
     }
 }
 
 impl<T: Element> Extrema<T> {
     fn new(kind: Kind) -> Self {
-        Extrema {
+        let found = Found {
+            dtype: T::DTYPE,
             kind,
             count: 0,
             nans: 0,
             first_nan: NOWHERE,
-            min: (T::Key::GREATEST, NOWHERE),
-            max: (T::Key::LEAST, NOWHERE),
+            min: (T::Key::GREATEST.to_bits64(), NOWHERE),
+            max: (T::Key::LEAST.to_bits64(), NOWHERE),
             seen: Spans::new(),
-        }
-    }
-
-    fn positional(&self) -> bool {
-        self.kind == Kind::ArgExtrema
+        };
+        Extrema { found, element: PhantomData }
     }
 
     /// Moves the positions that are answers: what it found at `p` lies at
@@ -106,8 +115,9 @@ impl<T: Element> Extrema<T> {
     /// increasing, so that first occurrences stay first; over all pieces it
     /// must be a permutation, so that the set held in the end is right.
     pub fn relocate(&mut self, place: impl Fn(u64) -> u64) {
-        for at in [&mut self.first_nan, &mut self.min.1, &mut self.max.1] {
-            if *at != NOWHERE && self.kind == Kind::ArgExtrema {
+        let Found { first_nan, min, max, kind, .. } = &mut self.found;
+        for at in [first_nan, &mut min.1, &mut max.1] {
+            if *at != NOWHERE && *kind == Kind::ArgExtrema {
                 *at = place(*at);
             }
         }
@@ -116,24 +126,25 @@ impl<T: Element> Extrema<T> {
     /// How many elements were absorbed, NaNs included.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.count
+        self.found.count
     }
 
     /// How many of them were NaN.
     #[must_use]
     pub fn nans(&self) -> u64 {
-        self.nans
+        self.found.nans
     }
 
     /// Takes in a run that a backend has looked through. The run must be one
     /// that was not absorbed before.
     #[inline]
     pub fn absorb_summary(&mut self, run: Summary<T::Key>) {
-        self.count = self.count.saturating_add(run.count);
-        self.nans = self.nans.saturating_add(run.nans);
-        if self.positional() {
-            self.seen.insert(run.start, run.count);
-            self.first_nan = self.first_nan.min(run.first_nan.unwrap_or(NOWHERE));
+        let found = &mut self.found;
+        found.count = found.count.saturating_add(run.count);
+        found.nans = found.nans.saturating_add(run.nans);
+        if found.positional() {
+            found.seen.insert(run.start, run.count);
+            found.first_nan = found.first_nan.min(run.first_nan.unwrap_or(NOWHERE));
         }
         if let Some(min) = run.min {
             self.lower(min);
@@ -147,79 +158,124 @@ impl<T: Element> Extrema<T> {
     /// smallest: what a backend asks before it looks for positions.
     #[must_use]
     pub fn may_lower(&self, key: T::Key, from: u64) -> bool {
-        let (key, own) = (T::numeric(key), T::numeric(self.min.0));
-        key < own || key == own && from < self.min.1
+        let (key, own) = (T::numeric(key), T::numeric(self.min()));
+        key < own || key == own && from < self.found.min.1
     }
 
     /// The same for the largest.
     #[must_use]
     pub fn may_raise(&self, key: T::Key, from: u64) -> bool {
-        let (key, own) = (T::numeric(key), T::numeric(self.max.0));
-        key > own || key == own && from < self.max.1
+        let (key, own) = (T::numeric(key), T::numeric(self.max()));
+        key > own || key == own && from < self.found.max.1
     }
 
     #[inline]
     fn lower(&mut self, (key, at): (T::Key, u64)) {
-        if self.positional() && self.may_lower(key, at) {
-            self.min.1 = at;
+        if self.found.positional() && self.may_lower(key, at) {
+            self.found.min.1 = at;
         }
-        self.min.0 = self.min.0.min(key);
+        self.found.min.0 = self.min().min(key).to_bits64();
     }
 
     #[inline]
     fn raise(&mut self, (key, at): (T::Key, u64)) {
-        if self.positional() && self.may_raise(key, at) {
-            self.max.1 = at;
+        if self.found.positional() && self.may_raise(key, at) {
+            self.found.max.1 = at;
         }
-        self.max.0 = self.max.0.max(key);
+        self.found.max.0 = self.max().max(key).to_bits64();
     }
 
-    /// The smallest and the largest element that is not NaN.
-    fn ends(&self) -> Option<(T, T)> {
-        (self.count > self.nans).then(|| (T::from_key(self.min.0), T::from_key(self.max.0)))
+    #[inline]
+    fn min(&self) -> T::Key {
+        T::Key::from_bits64(self.found.min.0)
+    }
+
+    #[inline]
+    fn max(&self) -> T::Key {
+        T::Key::from_bits64(self.found.max.0)
+    }
+}
+
+impl Found {
+    fn positional(&self) -> bool {
+        self.kind == Kind::ArgExtrema
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count <= self.nans
+    }
+
+    /// The largest magnitude of nothing is 0, and nothing else is an answer.
+    fn check_some(&self, op: Op) -> Result<()> {
+        if self.is_empty() && op != Op::NormInf { Err(Error::Empty { op }) } else { Ok(()) }
+    }
+
+    /// The element with a key; of no elements 0.
+    fn parts(&self, key: u64) -> Parts {
+        if self.is_empty() {
+            return Parts::Finite { negative: false, magnitude: 0, exponent: 0 };
+        }
+        with_element!(self.dtype, T => {
+            <T as Element>::from_key(<T as Element>::Key::from_bits64(key)).parts()
+        })
+    }
+
+    fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
+        if let Some((from, to)) = self.seen.first_gap() {
+            return Err(Error::Gap { from, to });
+        }
+        let first = (self.first_nan != NOWHERE).then_some(self.first_nan);
+        let nan = answer::nan_wins(rules, self.nans, first)?;
+        match op {
+            Op::Min | Op::Max | Op::MinMax | Op::Range | Op::NormInf => {
+                if self.dtype.is_float() {
+                    self.finish_float(op, rules, nan)
+                } else {
+                    self.finish_integer(op, rules)
+                }
+            }
+            Op::ArgMin | Op::ArgMax | Op::ArgMinMax if self.positional() => {
+                self.finish_position(op, rules, nan)
+            }
+            _ => Err(answer::not_answered(op, self.dtype)),
+        }
     }
 
     fn finish_float(&self, op: Op, rules: &Rules, nan: bool) -> Result<Value> {
-        let out = answer::float_type(op, T::DTYPE, rules)?;
+        let out = answer::float_type(op, self.dtype, rules)?;
         if nan {
             let nan = Real::Nan.round(out);
             return Ok(if op == Op::MinMax { Value::Pair(nan, nan) } else { Value::One(nan) });
         }
-        let (min, max) = match self.ends() {
-            Some(ends) => ends,
-            None if op == Op::NormInf => {
-                return Ok(Value::One(Real::Finite(Truncated::ZERO).round(out)));
-            }
-            None => return Err(Error::Empty { op }),
-        };
+        self.check_some(op)?;
+        let (min, max) = (|| self.parts(self.min.0), || self.parts(self.max.0));
+        let one = |parts| Real::of(parts).round(out);
         Ok(match op {
-            Op::Min => Value::One(Real::of(min).round(out)),
-            Op::Max => Value::One(Real::of(max).round(out)),
-            Op::MinMax => Value::Pair(Real::of(min).round(out), Real::of(max).round(out)),
-            Op::Range => Value::One(difference(max, min).round(out)),
-            _ => Value::One(larger_magnitude(min, max).round(out)),
+            Op::Min => Value::One(one(min())),
+            Op::Max => Value::One(one(max())),
+            Op::MinMax => Value::Pair(one(min()), one(max())),
+            Op::Range => Value::One(difference(Real::of(max()), Real::of(min())).round(out)),
+            _ => Value::One(one(larger_magnitude(min(), max()))),
         })
     }
 
     fn finish_integer(&self, op: Op, rules: &Rules) -> Result<Value> {
-        let dtype = T::DTYPE;
+        let dtype = self.dtype;
         let one = |value, natural| answer::integer(op, dtype, value, natural, rules);
-        let (min, max) = match self.ends() {
-            Some((min, max)) => (integer(min), integer(max)),
-            None if op == Op::NormInf => return one(0, DType::U64).map(Value::One),
-            None => return Err(Error::Empty { op }),
-        };
+        self.check_some(op)?;
+        let min = || integer(self.parts(self.min.0));
+        let max = || integer(self.parts(self.max.0));
         Ok(match op {
-            Op::Min => Value::One(one(min, dtype)?),
-            Op::Max => Value::One(one(max, dtype)?),
-            Op::MinMax => Value::Pair(one(min, dtype)?, one(max, dtype)?),
-            Op::Range => Value::One(one(max - min, DType::U64)?),
-            _ => Value::One(one(min.abs().max(max.abs()), DType::U64)?),
+            Op::Min => Value::One(one(min(), dtype)?),
+            Op::Max => Value::One(one(max(), dtype)?),
+            Op::MinMax => Value::Pair(one(min(), dtype)?, one(max(), dtype)?),
+            Op::Range => Value::One(one(max() - min(), DType::U64)?),
+            _ => Value::One(one(min().abs().max(max().abs()), DType::U64)?),
         })
     }
 
     fn finish_position(&self, op: Op, rules: &Rules, nan: bool) -> Result<Value> {
-        let at = |position| -> Result<Scalar> { answer::count(op, T::DTYPE, position, rules) };
+        let at = |position| -> Result<Scalar> { answer::count(op, self.dtype, position, rules) };
         let (min, max) = if nan {
             (self.first_nan, self.first_nan)
         } else if self.count > self.nans {
@@ -234,20 +290,50 @@ impl<T: Element> Extrema<T> {
         })
     }
 
+    fn write(&self, out: &mut Vec<u8>) {
+        let words = [self.count, self.nans, self.min.0, self.max.0];
+        words.iter().for_each(|&w| payload::write_u64(out, w));
+        if self.positional() {
+            let positions = [self.first_nan, self.min.1, self.max.1];
+            positions.iter().for_each(|&w| payload::write_u64(out, w));
+            self.seen.write(out);
+        }
+    }
+
+    /// Reads a state that is this one, which is of no elements, but for the elements; `range`
+    /// are the least and the greatest key.
+    fn read(&self, bytes: &[u8], range: [u64; 2]) -> Result<Found> {
+        let (mut words, mut found) = (Words::new(bytes), self.clone());
+        [found.count, found.nans, found.min.0, found.max.0] = words.take()?;
+        if found.positional() {
+            [found.first_nan, found.min.1, found.max.1] = words.take()?;
+            found.seen = Spans::read(&mut words)?;
+        }
+        words.end()?;
+        match found.is_sound(range, self) {
+            true => Ok(found),
+            false => Err(payload::damaged("its extremes contradict its counts")),
+        }
+    }
+
     /// Whether a state read from bytes is one that elements can produce.
-    fn is_sound(&self) -> bool {
-        let (least, greatest) = T::key_range();
-        if self.nans > self.count || (self.nans > 0 && !T::DTYPE.is_float()) {
+    fn is_sound(&self, range: [u64; 2], empty: &Found) -> bool {
+        if self.nans > self.count || (self.nans > 0 && !self.dtype.is_float()) {
             return false;
         }
+        let signed = self.dtype.is_float() || self.dtype.is_signed_int();
+        // The order of keys.
+        let order = |key: u64| if signed { key ^ 1 << 63 } else { key };
+        let ([least, greatest], min, max) =
+            (range.map(order), order(self.min.0), order(self.max.0));
         let values = if self.count == self.nans {
-            self.min == (T::Key::GREATEST, NOWHERE) && self.max == (T::Key::LEAST, NOWHERE)
+            (self.min, self.max) == (empty.min, empty.max)
         } else {
             let held = |at| !self.positional() || self.seen.contains(at);
-            least <= self.min.0
-                && self.min.0 <= self.max.0
-                && self.max.0 <= greatest
-                && (self.min.0 < self.max.0 || self.min.1 == self.max.1)
+            least <= min
+                && min <= max
+                && max <= greatest
+                && (min < max || self.min.1 == self.max.1)
                 && held(self.min.1)
                 && held(self.max.1)
         };
@@ -261,8 +347,8 @@ impl<T: Element> Extrema<T> {
 }
 
 /// An integer element's value.
-fn integer<T: Element>(x: T) -> i128 {
-    match x.parts() {
+fn integer(parts: Parts) -> i128 {
+    match parts {
         Parts::Finite { negative: true, magnitude, .. } => -i128::from(magnitude),
         Parts::Finite { magnitude, .. } => i128::from(magnitude),
         _ => 0,
@@ -270,14 +356,14 @@ fn integer<T: Element>(x: T) -> i128 {
 }
 
 /// `max - min` of floats that are not NaN.
-fn difference<T: Element>(max: T, min: T) -> Real {
-    match (Real::of(max), Real::of(min)) {
+fn difference(max: Real, min: Real) -> Real {
+    match (max, min) {
         (Real::Finite(high), Real::Finite(low)) => {
-            let mut acc = Superacc::<T::Sum>::new();
+            // It holds the floats of every type.
+            let mut acc = Superacc::<F64Sum>::new();
             acc.deposit(high.negative, high.window as u64, high.exponent);
             acc.deposit(!low.negative, low.window as u64, low.exponent);
-            let lsb = <T::Sum as Format>::LSB;
-            Real::Finite(acc.with_canonical(|limbs| Truncated::of_fixed(limbs, lsb)))
+            Real::Finite(acc.with_canonical(|limbs| Truncated::of_fixed(limbs, F64Sum::LSB)))
         }
         (Real::Infinite { negative: a }, Real::Infinite { negative: b }) if a == b => Real::Nan,
         // One end is infinite, or both and of different signs.
@@ -285,18 +371,27 @@ fn difference<T: Element>(max: T, min: T) -> Real {
     }
 }
 
-/// The larger of `|min|` and `|max|`, for floats `min <= max`.
-fn larger_magnitude<T: Element>(min: T, max: T) -> Real {
-    // Without the sign bit, the bits of floats are in the order of magnitudes.
-    let sign = 1u64 << (8 * T::DTYPE.size() - 1);
-    Real::of(T::from_bits((min.bits() & !sign).max(max.bits() & !sign)))
+/// The larger of `|min|` and `|max|`, for floats `min <= max` of one type.
+fn larger_magnitude(min: Parts, max: Parts) -> Parts {
+    // Of floats the one of the larger exponent is larger, but a zero or a subnormal has the least.
+    let size = |parts| match parts {
+        Parts::Finite { magnitude, exponent, .. } => (exponent, magnitude),
+        _ => (i32::MAX, 0),
+    };
+    let larger = if size(min) > size(max) { min } else { max };
+    match larger {
+        Parts::Finite { magnitude, exponent, .. } => {
+            Parts::Finite { negative: false, magnitude, exponent }
+        }
+        _ => Parts::Infinite { negative: false },
+    }
 }
 
 impl<T: Element> State for Extrema<T> {
     type Item = T;
 
     fn kind(&self) -> Kind {
-        self.kind
+        self.found.kind
     }
 
     fn identity(kind: Kind) -> Self {
@@ -324,92 +419,54 @@ impl<T: Element> State for Extrema<T> {
     }
 
     fn skip(&mut self, start: u64, len: u64) {
-        if self.positional() {
-            self.seen.insert(start, len);
+        if self.found.positional() {
+            self.found.seen.insert(start, len);
         }
     }
 
     fn end(&self) -> u64 {
-        self.seen.end()
+        self.found.seen.end()
     }
 
     fn check_merge(&self, other: &Self) -> Result<()> {
-        if self.kind != other.kind {
-            return Err(payload::kind_mismatch(self.kind, other.kind));
+        let (left, right) = (&self.found, &other.found);
+        if left.kind != right.kind {
+            return Err(payload::kind_mismatch(left.kind, right.kind));
         }
-        match self.seen.first_common(&other.seen) {
+        match left.seen.first_common(&right.seen) {
             Some(at) => Err(Error::Overlap { at }),
             None => Ok(()),
         }
     }
 
     fn merge(&mut self, other: &Self) -> Result<()> {
-        if self.kind != other.kind {
-            return Err(payload::kind_mismatch(self.kind, other.kind));
+        let (found, more) = (&mut self.found, &other.found);
+        if found.kind != more.kind {
+            return Err(payload::kind_mismatch(found.kind, more.kind));
         }
         // Changes nothing if it fails.
-        self.seen.merge(&other.seen)?;
-        self.count = self.count.saturating_add(other.count);
-        self.nans = self.nans.saturating_add(other.nans);
-        self.first_nan = self.first_nan.min(other.first_nan);
-        self.lower(other.min);
-        self.raise(other.max);
+        found.seen.merge(&more.seen)?;
+        found.count = found.count.saturating_add(more.count);
+        found.nans = found.nans.saturating_add(more.nans);
+        found.first_nan = found.first_nan.min(more.first_nan);
+        self.lower((other.min(), more.min.1));
+        self.raise((other.max(), more.max.1));
         Ok(())
     }
 
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
-        if let Some((from, to)) = self.seen.first_gap() {
-            return Err(Error::Gap { from, to });
-        }
-        let first = (self.first_nan != NOWHERE).then_some(self.first_nan);
-        let nan = answer::nan_wins(rules, self.nans, first)?;
-        match op {
-            Op::Min | Op::Max | Op::MinMax | Op::Range | Op::NormInf => {
-                if T::DTYPE.is_float() {
-                    self.finish_float(op, rules, nan)
-                } else {
-                    self.finish_integer(op, rules)
-                }
-            }
-            Op::ArgMin | Op::ArgMax | Op::ArgMinMax if self.positional() => {
-                self.finish_position(op, rules, nan)
-            }
-            _ => Err(answer::not_answered(op, T::DTYPE)),
-        }
+        self.found.finish(op, rules)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        let keys = [self.min.0.to_bits64(), self.max.0.to_bits64()];
-        [self.count, self.nans, keys[0], keys[1]].iter().for_each(|&w| payload::write_u64(out, w));
-        if self.positional() {
-            let positions = [self.first_nan, self.min.1, self.max.1];
-            positions.iter().for_each(|&w| payload::write_u64(out, w));
-            self.seen.write(out);
-        }
+        self.found.write(out);
     }
 
     fn read(kind: Kind, bytes: &[u8]) -> Result<Self> {
-        if !matches!(kind, Kind::Extrema | Kind::ArgExtrema) {
-            return Err(payload::wrong_kind(kind));
-        }
-        let mut words = Words::new(bytes);
-        let mut state = Extrema::<T>::new(kind);
-        state.count = words.next()?;
-        state.nans = words.next()?;
-        let keys = [words.next()?, words.next()?];
-        state.min.0 = T::Key::from_bits64(keys[0]);
-        state.max.0 = T::Key::from_bits64(keys[1]);
-        if state.positional() {
-            state.first_nan = words.next()?;
-            state.min.1 = words.next()?;
-            state.max.1 = words.next()?;
-            state.seen = Spans::read(&mut words)?;
-        }
-        words.end()?;
-        let excess = [state.min.0.to_bits64(), state.max.0.to_bits64()] != keys;
-        if excess || !state.is_sound() {
-            return Err(payload::damaged("its extremes contradict its counts"));
-        }
-        Ok(state)
+        payload::check_kind(kind, &[Kind::Extrema, Kind::ArgExtrema])?;
+        let (least, greatest) = T::key_range();
+        let range = [least.to_bits64(), greatest.to_bits64()];
+        let found = Extrema::<T>::new(kind).found.read(bytes, range)?;
+        Ok(Extrema { found, element: PhantomData })
     }
 }

@@ -32,7 +32,7 @@ use super::antilogarithm;
 use super::float::FloatElement;
 use super::limbs::{add_limbs, add_wide};
 use super::logarithm::{Lanes, LogSum, UNIT_BITS};
-use super::payload::{Words, damaged, write_u64};
+use super::payload::{damaged, read_words, write_u64};
 use super::{Kind, Op, Rules, Run, State, Value, narrow};
 use crate::DType;
 use crate::element::Parts;
@@ -354,16 +354,11 @@ impl<T: FloatElement> State for FloatProd<T> {
     }
 
     fn read(_kind: Kind, bytes: &[u8]) -> Result<Self> {
-        let mut words = Words::new(bytes);
-        let sign = words.next()?;
-        let count = words.next()?;
-        let exponent = [words.next()?, words.next()?].map(u128::from);
-        let log = [words.next()?, words.next()?, words.next()?];
-        let [zeros, infs, nans] = [words.next()?, words.next()?, words.next()?];
-        words.end()?;
+        let [sign, count, low, high, l0, l1, l2, zeros, infs, nans] = read_words(bytes)?;
+        let (exponent, log) = (u128::from(high) << 64 | u128::from(low), [l0, l1, l2]);
         let state = FloatProd {
             count,
-            exponent: (exponent[1] << 64 | exponent[0]).cast_signed(),
+            exponent: exponent.cast_signed(),
             log,
             negative: sign == 1,
             zeros,

@@ -596,23 +596,7 @@ impl<T: Element> State for IntLogSumExp<T> {
         if op != Op::LogSumExp {
             return Err(Error::UnsupportedType { op, dtype: T::DTYPE });
         }
-        // Horner's rule in 1/e: the count at distance d goes through d
-        // products and sums, and weighs e^-d.
-        let sum = self
-            .counts
-            .iter()
-            .rev()
-            .fold(Double::ZERO, |sum, &n| sum.times(INV_E).plus(Double::from_u64(n)));
-        float_answer(op, T::DTYPE, rules, |out| {
-            let Some(max) = self.max else { return narrow::infinity(out, true) };
-            let bits = max.to_bits64();
-            let max = if T::DTYPE.is_signed_int() && (bits as i64) < 0 {
-                Double::from_u64(bits.wrapping_neg()).negated()
-            } else {
-                Double::from_u64(bits)
-            };
-            rounded(out, max.plus(sum.ln()))
-        })
+        finish_counts(op, T::DTYPE, self.max.map(T::Key::to_bits64), &self.counts, rules)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -624,33 +608,69 @@ impl<T: Element> State for IntLogSumExp<T> {
     }
 
     fn read(_kind: Kind, bytes: &[u8]) -> Result<Self> {
-        let parse = || -> Result<Self, &'static str> {
-            let mut from = Reader(bytes);
-            let len = from.uint(1)? as usize;
-            let bits = from.u64()?;
-            if len > DEPTH {
-                return Err("it has too many distinct values");
-            }
-            let counts = (0..len).map(|_| from.u64()).collect::<Result<Vec<_>, _>>()?;
-            if !from.0.is_empty() {
-                return Err("it has bytes left over");
-            }
-            let max = T::Key::from_bits64(bits);
-            let (least, greatest) = T::key_range();
-            if max.to_bits64() != bits || max < least || max > greatest {
-                return Err("its maximum is not of the element type");
-            }
-            if counts.first() == Some(&0) || counts.last() == Some(&0) || len == 0 && bits != 0 {
-                return Err("its counts disagree with its maximum");
-            }
-            // Nothing lies below the least element.
-            if distance(max, least) < (len as u64).saturating_sub(1) {
-                return Err("its counts disagree with its element type");
-            }
-            Ok(IntLogSumExp { max: (len > 0).then_some(max), counts })
-        };
-        parse().map_err(|why| Error::DamagedState { why: why.into() })
+        let (least, greatest) = T::key_range();
+        let (max, counts) = read_counts(bytes, T::DTYPE, [least, greatest].map(T::Key::to_bits64))?;
+        Ok(IntLogSumExp { max: max.map(T::Key::from_bits64), counts })
     }
+}
+
+/// The answer of a maximum in 64 bits and the counts below it.
+fn finish_counts(
+    op: Op,
+    dtype: DType,
+    max: Option<u64>,
+    counts: &[u64],
+    rules: &Rules,
+) -> Result<Value> {
+    // Horner's rule in 1/e: the count at distance d goes through d
+    // products and sums, and weighs e^-d.
+    let sum = counts
+        .iter()
+        .rev()
+        .fold(Double::ZERO, |sum, &n| sum.times(INV_E).plus(Double::from_u64(n)));
+    float_answer(op, dtype, rules, |out| {
+        let Some(bits) = max else { return narrow::infinity(out, true) };
+        let max = if dtype.is_signed_int() && (bits as i64) < 0 {
+            Double::from_u64(bits.wrapping_neg()).negated()
+        } else {
+            Double::from_u64(bits)
+        };
+        rounded(out, max.plus(sum.ln()))
+    })
+}
+
+/// Reads a maximum in 64 bits, and the counts below it, of elements that are in a range.
+fn read_counts(
+    bytes: &[u8],
+    dtype: DType,
+    [least, greatest]: [u64; 2],
+) -> Result<(Option<u64>, Vec<u64>)> {
+    let parse = || -> Result<_, &'static str> {
+        let mut from = Reader(bytes);
+        let len = from.uint(1)? as usize;
+        let bits = from.u64()?;
+        if len > DEPTH {
+            return Err("it has too many distinct values");
+        }
+        let counts = (0..len).map(|_| from.u64()).collect::<Result<Vec<_>, _>>()?;
+        if !from.0.is_empty() {
+            return Err("it has bytes left over");
+        }
+        // The order of keys.
+        let order = |key: u64| if dtype.is_signed_int() { key ^ 1 << 63 } else { key };
+        if order(bits) < order(least) || order(bits) > order(greatest) {
+            return Err("its maximum is not of the element type");
+        }
+        if counts.first() == Some(&0) || counts.last() == Some(&0) || len == 0 && bits != 0 {
+            return Err("its counts disagree with its maximum");
+        }
+        // Nothing lies below the least element.
+        if bits.wrapping_sub(least) < (len as u64).saturating_sub(1) {
+            return Err("its counts disagree with its element type");
+        }
+        Ok(((len > 0).then_some(bits), counts))
+    };
+    parse().map_err(|why| Error::DamagedState { why: why.into() })
 }
 
 #[cfg(test)]

@@ -1,12 +1,9 @@
 //! Variance and standard deviation.
 
-use super::answer::{self, Real};
-use super::payload::{self, Words};
-use super::{Kind, Op, Rules, Run, State, Value, total};
+use super::{Kind, Op, Rules, Run, State, Value, answer, payload, total};
 use crate::element::Element;
 use crate::error::Result;
-use crate::exact::format::Format;
-use crate::exact::{Superacc, variance};
+use crate::exact::Superacc;
 
 /// The exact sum and the exact sum of squares.
 ///
@@ -19,28 +16,6 @@ pub struct Moments<T: Element> {
     /// The sum of their squares, with counters of its own: as many terms and
     /// NaNs as in [`sum`](Self::sum), and all infinities positive.
     pub squares: Superacc<T::Dot>,
-}
-
-impl<T: Element> Moments<T> {
-    /// The variance, before it is rounded.
-    fn variance(&self, rules: &Rules) -> Result<Real> {
-        if total::special(&self.sum, rules)?.is_some() {
-            return Ok(Real::Nan);
-        }
-        let n = total::terms(&self.sum);
-        let variance = self.sum.with_canonical(|sum| {
-            self.squares.with_canonical(|squares| {
-                let (s1, s2) = (<T::Sum as Format>::LSB, <T::Dot as Format>::LSB);
-                variance(
-                    (sum, s1),
-                    (squares, s2),
-                    n,
-                    (rules.ddof, f64::from_bits(rules.ddof_fraction)),
-                )
-            })
-        });
-        Ok(variance.map_or(Real::Nan, Real::Finite))
-    }
 }
 
 impl<T: Element> State for Moments<T> {
@@ -71,20 +46,10 @@ impl<T: Element> State for Moments<T> {
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
         match op {
             Op::Var | Op::Std => {
-                let out = answer::float_type(op, T::DTYPE, rules)?;
-                let real = match (op, self.variance(rules)?) {
-                    (Op::Std, Real::Finite(variance)) => {
-                        Real::Finite(rules.squared(variance).sqrt())
-                    }
-                    (_, Real::Finite(variance)) => Real::Finite(rules.squared(variance)),
-                    (_, variance) => variance,
-                };
-                Ok(Value::One(real.round(out)))
+                total::finish_spread(op, T::DTYPE, (&self.sum, &self.squares), rules)
             }
-            Op::Sum => total::total::<T, _>(op, &self.sum, rules),
-            Op::Mean => total::mean::<T, _>(op, &self.sum, rules),
-            Op::SumSq => total::total::<T, _>(op, &self.squares, rules),
-            Op::Norm2 => total::root::<T, _>(op, &self.squares, rules),
+            Op::Sum | Op::Mean => total::finish(op, T::DTYPE, &self.sum, rules),
+            Op::SumSq | Op::Norm2 => total::finish(op, T::DTYPE, &self.squares, rules),
             _ => Err(answer::not_answered(op, T::DTYPE)),
         }
     }
@@ -95,20 +60,8 @@ impl<T: Element> State for Moments<T> {
     }
 
     fn read(kind: Kind, bytes: &[u8]) -> Result<Self> {
-        if kind != Kind::Moments {
-            return Err(payload::wrong_kind(kind));
-        }
-        let mut words = Words::new(bytes);
-        let unsigned = !T::DTYPE.is_float() && !T::DTYPE.is_signed_int();
-        let sum = payload::read_acc::<T, T::Sum>(&mut words, unsigned)?;
-        let squares = payload::read_acc::<T, T::Dot>(&mut words, true)?;
-        words.end()?;
-        let counters = [sum.count, sum.nans, sum.pos_infs + sum.neg_infs, 0];
-        if counters != squares.counters() {
-            return Err(payload::damaged(
-                "its sum and its sum of squares count different elements",
-            ));
-        }
+        payload::check_kind(kind, &[Kind::Moments])?;
+        let (sum, squares) = payload::read_moments(bytes, T::DTYPE)?;
         Ok(Moments { sum, squares })
     }
 }

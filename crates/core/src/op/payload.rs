@@ -1,7 +1,7 @@
 //! Little-endian payloads and their validation.
 
 use super::Kind;
-use crate::element::Element;
+use crate::DType;
 use crate::error::{Error, Result};
 use crate::exact::Superacc;
 use crate::exact::format::Format;
@@ -10,9 +10,10 @@ pub(super) fn damaged(why: impl Into<String>) -> Error {
     Error::DamagedState { why: why.into() }
 }
 
-/// A payload of a kind that this representation does not hold.
-pub(super) fn wrong_kind(kind: Kind) -> Error {
-    damaged(format!("its kind, {kind:?}, is not one this state holds"))
+/// Whether a payload is of a kind that a representation holds.
+pub(super) fn check_kind(kind: Kind, held: &[Kind]) -> Result<()> {
+    let why = || damaged(format!("its kind, {kind:?}, is not one this state holds"));
+    held.contains(&kind).then_some(()).ok_or_else(why)
 }
 
 /// Two states that differ in kind.
@@ -41,14 +42,40 @@ impl<'a> Words<'a> {
         Ok(u64::from_le_bytes(*word))
     }
 
+    pub(super) fn take<const N: usize>(&mut self) -> Result<[u64; N]> {
+        let mut taken = [0; N];
+        for word in &mut taken {
+            *word = self.next()?;
+        }
+        Ok(taken)
+    }
+
     /// How many whole words are left.
     pub(super) fn left(&self) -> usize {
         self.rest.len() / 8
     }
 
+    /// The next `len` words, for which memory is asked only if they are there.
+    fn vector(&mut self, len: usize) -> Result<Vec<i64>> {
+        if self.left() < len {
+            return Err(damaged("its payload ends early"));
+        }
+        let (these, rest) = self.rest.split_at(8 * len);
+        self.rest = rest;
+        Ok(these.as_chunks().0.iter().map(|&word| i64::from_le_bytes(word)).collect())
+    }
+
     pub(super) fn end(&self) -> Result<()> {
         if self.rest.is_empty() { Ok(()) } else { Err(damaged("its payload is too long")) }
     }
+}
+
+/// Reads a payload of `N` words.
+pub(super) fn read_words<const N: usize>(bytes: &[u8]) -> Result<[u64; N]> {
+    let mut words = Words::new(bytes);
+    let read = words.take()?;
+    words.end()?;
+    Ok(read)
 }
 
 /// Appends exactly the accumulator's vector form.
@@ -58,27 +85,58 @@ pub(super) fn write_acc<F: Format>(out: &mut Vec<u8>, acc: &Superacc<F>) {
     acc.counters().iter().for_each(|c| out.extend_from_slice(&c.to_le_bytes()));
 }
 
-/// Reads an accumulator of elements of type `T`; `non_negative` if it sums
+/// Reads an accumulator of elements of type `dtype`; `non_negative` if it sums
 /// squares or absolute values.
-pub(super) fn read_acc<T: Element, F: Format>(
+fn read_acc<F: Format>(
     words: &mut Words<'_>,
+    dtype: DType,
     non_negative: bool,
 ) -> Result<Superacc<F>> {
-    let len = Superacc::<F>::VECTOR_LEN;
-    if words.left() < len {
-        return Err(damaged("its payload ends early"));
-    }
-    let vector = (0..len).map(|_| Ok(words.next()? as i64)).collect::<Result<Vec<i64>>>()?;
+    let vector = words.vector(Superacc::<F>::VECTOR_LEN)?;
     let acc = Superacc::<F>::from_vector(&vector)
         .ok_or_else(|| damaged("its counters contradict each other"))?;
-    if !T::DTYPE.is_float() && (acc.nans, acc.pos_infs, acc.neg_infs) != (0, 0, 0) {
+    let negative = acc.neg_infs > 0 || acc.with_canonical(|l| l.last().is_some_and(|&l| l < 0));
+    check_acc(acc.counters(), negative, dtype, non_negative)?;
+    Ok(acc)
+}
+
+fn check_acc(counters: [i64; 4], negative: bool, dtype: DType, non_negative: bool) -> Result<()> {
+    if !dtype.is_float() && counters[1..] != [0; 3] {
         return Err(damaged("integers with NaNs or infinities"));
     }
-    let negative = acc.neg_infs > 0 || acc.with_canonical(|l| l.last().is_some_and(|&l| l < 0));
-    if non_negative && negative {
+    let unsigned = !dtype.is_float() && !dtype.is_signed_int();
+    if (non_negative || unsigned) && negative {
         return Err(damaged("a negative sum of non-negative terms"));
     }
+    Ok(())
+}
+
+/// Reads a payload that is one accumulator.
+pub(super) fn read_one<F: Format>(
+    bytes: &[u8],
+    dtype: DType,
+    non_negative: bool,
+) -> Result<Superacc<F>> {
+    let mut words = Words::new(bytes);
+    let acc = read_acc(&mut words, dtype, non_negative)?;
+    words.end()?;
     Ok(acc)
+}
+
+/// Reads a payload that is a sum and the sum of the same elements' squares.
+pub(super) fn read_moments<S: Format, D: Format>(
+    bytes: &[u8],
+    dtype: DType,
+) -> Result<(Superacc<S>, Superacc<D>)> {
+    let mut words = Words::new(bytes);
+    let sum = read_acc::<S>(&mut words, dtype, false)?;
+    let squares = read_acc::<D>(&mut words, dtype, true)?;
+    words.end()?;
+    let counters = [sum.count, sum.nans, sum.pos_infs.wrapping_add(sum.neg_infs), 0];
+    if counters != squares.counters() {
+        return Err(damaged("its sum and its sum of squares count different elements"));
+    }
+    Ok((sum, squares))
 }
 
 /// Takes numbers off the front of a byte form.

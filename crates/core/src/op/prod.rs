@@ -22,6 +22,13 @@ use core::marker::PhantomData;
 /// wrote, [lacks digits](Self::lacks_digits).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntProd<T> {
+    product: Product,
+    element: PhantomData<T>,
+}
+
+/// What it knows, whatever its elements are: compiled once for all types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Product {
     /// The product modulo 2^64.
     wrapped: u64,
     /// The magnitude of the product without zeros.
@@ -29,7 +36,6 @@ pub struct IntProd<T> {
     /// The sign of the product without zeros.
     negative: bool,
     zero: bool,
-    element: PhantomData<T>,
 }
 
 /// Which magnitude a byte form has: see [`IntProd`]'s `write`. Never reused.
@@ -50,14 +56,14 @@ impl<T: Element> IntProd<T> {
     /// Who has the elements can [give them back](Self::take_digits_of).
     #[must_use]
     pub fn lacks_digits(&self) -> bool {
-        self.magnitude.lacks_digits()
+        self.product.magnitude.lacks_digits()
     }
 
     /// Whether the magnitude without zeros is 2^1024 or more: no further element adds
     /// to what is known of it.
     #[must_use]
     pub fn is_beyond(&self) -> bool {
-        self.magnitude == Magnitude::Beyond
+        self.product.magnitude == Magnitude::Beyond
     }
 
     /// Takes over the magnitude of a state of the same elements, or of some of them
@@ -80,10 +86,12 @@ impl<T: Element> IntProd<T> {
     /// ```
     pub fn take_digits_of(&mut self, again: &Self) {
         if self.lacks_digits() {
-            self.magnitude = again.magnitude.clone();
+            self.product.magnitude = again.product.magnitude.clone();
         }
     }
+}
 
+impl Product {
     /// The whole product in the integer type `out`, if it fits.
     fn exact(&self, out: DType) -> Option<Scalar> {
         let magnitude = match self.magnitude {
@@ -96,7 +104,7 @@ impl<T: Element> IntProd<T> {
     }
 
     /// The product rounded once to the float type `out`.
-    fn rounded(&self, op: Op, out: DType) -> Result<Scalar> {
+    fn rounded(&self, op: Op, dtype: DType, out: DType) -> Result<Scalar> {
         let rounded = match self.magnitude.leading() {
             _ if self.zero => narrow::from_parts(out, false, 0, 0),
             Some((head, exponent)) => narrow::from_parts(out, self.negative, head, exponent),
@@ -105,7 +113,7 @@ impl<T: Element> IntProd<T> {
             None if out != DType::F64 => narrow::infinity(out, self.negative),
             None => return Err(Error::LostDigits { op, total: self.total() }),
         };
-        rounded.ok_or(Error::UnsupportedOut { op, dtype: T::DTYPE, out })
+        rounded.ok_or(Error::UnsupportedOut { op, dtype, out })
     }
 
     /// The product without its zeros, for messages: a long one in words.
@@ -116,66 +124,40 @@ impl<T: Element> IntProd<T> {
             _ => "2^128 or more".into(),
         }
     }
-}
 
-impl<T: Element> State for IntProd<T> {
-    type Item = T;
-
-    fn kind(&self) -> Kind {
-        Kind::Prod
-    }
-
-    fn identity(_kind: Kind) -> Self {
-        IntProd {
-            wrapped: 1,
-            magnitude: Magnitude::ONE,
-            negative: false,
-            zero: false,
-            element: PhantomData,
+    #[inline]
+    fn times(&mut self, negative: bool, magnitude: u64) {
+        if magnitude == 0 {
+            self.wrapped = 0;
+            self.zero = true;
+        } else {
+            let factor = if negative { magnitude.wrapping_neg() } else { magnitude };
+            self.wrapped = self.wrapped.wrapping_mul(factor);
+            self.magnitude.times(magnitude);
+            self.negative ^= negative;
         }
     }
 
-    fn absorb(&mut self, run: Run<'_, T>) {
-        for x in run.items {
-            // Every integer is finite.
-            let Parts::Finite { negative, magnitude, .. } = x.parts() else { continue };
-            if magnitude == 0 {
-                self.wrapped = 0;
-                self.zero = true;
-            } else {
-                let factor = if negative { magnitude.wrapping_neg() } else { magnitude };
-                self.wrapped = self.wrapped.wrapping_mul(factor);
-                self.magnitude.times(magnitude);
-                self.negative ^= negative;
-            }
-        }
-    }
-
-    fn merge(&mut self, other: &Self) -> Result<()> {
+    fn merge(&mut self, other: &Product) {
         self.wrapped = self.wrapped.wrapping_mul(other.wrapped);
         self.magnitude.merge(&other.magnitude);
         self.negative ^= other.negative;
         self.zero |= other.zero;
-        Ok(())
-    }
-
-    fn most_bytes(_positions: u64) -> usize {
-        size_of::<Self>() + Magnitude::MOST_BYTES
     }
 
     /// An integer answer fits or wraps; a float one is the exact product
     /// rounded once.
-    fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
+    fn finish(&self, op: Op, dtype: DType, rules: &Rules) -> Result<Value> {
         if op != Op::Prod {
-            return Err(Error::UnsupportedType { op, dtype: T::DTYPE });
+            return Err(Error::UnsupportedType { op, dtype });
         }
-        let own = if T::DTYPE.is_signed_int() { DType::I64 } else { DType::U64 };
+        let own = if dtype.is_signed_int() { DType::I64 } else { DType::U64 };
         let out = rules.out.unwrap_or(own);
         if out.is_float() {
-            return self.rounded(op, out).map(Value::One);
+            return self.rounded(op, dtype, out).map(Value::One);
         }
         if out == DType::Bool {
-            return Err(Error::UnsupportedOut { op, dtype: T::DTYPE, out });
+            return Err(Error::UnsupportedOut { op, dtype, out });
         }
         if rules.wrap {
             return Ok(Value::One(Scalar::from_bits(out, truncated(self.wrapped, out))));
@@ -207,7 +189,7 @@ impl<T: Element> State for IntProd<T> {
         }
     }
 
-    fn read(_kind: Kind, bytes: &[u8]) -> Result<Self> {
+    fn read(bytes: &[u8], dtype: DType) -> Result<Self> {
         let parse = || -> Result<Self, &'static str> {
             let mut from = Reader(bytes);
             let flags = from.uint(1)?;
@@ -242,14 +224,57 @@ impl<T: Element> State for IntProd<T> {
                 low => low,
             };
             if flags > 3
-                || negative && !T::DTYPE.is_signed_int()
+                || negative && !dtype.is_signed_int()
                 || expected.is_some_and(|e| e != wrapped)
             {
                 return Err("its sign and its product disagree");
             }
-            Ok(IntProd { wrapped, magnitude, negative, zero, element: PhantomData })
+            Ok(Product { wrapped, magnitude, negative, zero })
         };
         parse().map_err(|why| Error::DamagedState { why: why.into() })
+    }
+}
+
+impl<T: Element> State for IntProd<T> {
+    type Item = T;
+
+    fn kind(&self) -> Kind {
+        Kind::Prod
+    }
+
+    fn identity(_kind: Kind) -> Self {
+        let product =
+            Product { wrapped: 1, magnitude: Magnitude::ONE, negative: false, zero: false };
+        IntProd { product, element: PhantomData }
+    }
+
+    fn absorb(&mut self, run: Run<'_, T>) {
+        for x in run.items {
+            // Every integer is finite.
+            let Parts::Finite { negative, magnitude, .. } = x.parts() else { continue };
+            self.product.times(negative, magnitude);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        self.product.merge(&other.product);
+        Ok(())
+    }
+
+    fn most_bytes(_positions: u64) -> usize {
+        size_of::<Self>() + Magnitude::MOST_BYTES
+    }
+
+    fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
+        self.product.finish(op, T::DTYPE, rules)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.product.write(out);
+    }
+
+    fn read(_kind: Kind, bytes: &[u8]) -> Result<Self> {
+        Ok(IntProd { product: Product::read(bytes, T::DTYPE)?, element: PhantomData })
     }
 }
 

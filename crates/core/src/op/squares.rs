@@ -1,7 +1,6 @@
 //! Sum of squares, Euclidean norm and dot product.
 
-use super::payload::{self, Words};
-use super::{Kind, Op, Rules, Run, State, Value, answer, total};
+use super::{Kind, Op, Rules, Run, State, Value, answer, payload, total};
 use crate::element::Element;
 use crate::error::Result;
 use crate::exact::Superacc;
@@ -41,9 +40,7 @@ impl<T: Element> State for Squares<T> {
     }
 
     fn merge(&mut self, other: &Self) -> Result<()> {
-        if self.kind != other.kind {
-            return Err(payload::kind_mismatch(self.kind, other.kind));
-        }
+        self.check_merge(other)?;
         self.acc.merge(&other.acc);
         Ok(())
     }
@@ -51,10 +48,9 @@ impl<T: Element> State for Squares<T> {
     #[inline]
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
         match (op, self.kind) {
-            (Op::SumSq, Kind::SquareSum) | (Op::Dot, Kind::Dot) => {
-                total::total::<T, _>(op, &self.acc, rules)
+            (Op::SumSq | Op::Norm2, Kind::SquareSum) | (Op::Dot, Kind::Dot) => {
+                total::finish(op, T::DTYPE, &self.acc, rules)
             }
-            (Op::Norm2, Kind::SquareSum) => total::root::<T, _>(op, &self.acc, rules),
             _ => Err(answer::not_answered(op, T::DTYPE)),
         }
     }
@@ -64,13 +60,8 @@ impl<T: Element> State for Squares<T> {
     }
 
     fn read(kind: Kind, bytes: &[u8]) -> Result<Self> {
-        if !matches!(kind, Kind::SquareSum | Kind::Dot) {
-            return Err(payload::wrong_kind(kind));
-        }
-        let mut words = Words::new(bytes);
-        let unsigned = !T::DTYPE.is_float() && !T::DTYPE.is_signed_int();
-        let acc = payload::read_acc::<T, _>(&mut words, kind == Kind::SquareSum || unsigned)?;
-        words.end()?;
+        payload::check_kind(kind, &[Kind::SquareSum, Kind::Dot])?;
+        let acc = payload::read_one(bytes, T::DTYPE, kind == Kind::SquareSum)?;
         Ok(Squares { kind, acc })
     }
 }

@@ -107,4 +107,5 @@ pub(super) mod sealed {
     impl<T: op::FloatElement> Sealed for op::FloatProd<T> {}
     states!(Sums, Squares, Moments, Extrema, Counts, Bits, IntProd, IntLogSumExp);
     impl<T: op::logsumexp::ExpElement> Sealed for op::FloatLogSumExp<T> {}
+    impl Sealed for op::wide::Wide {}
 }

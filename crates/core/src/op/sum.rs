@@ -1,7 +1,6 @@
 //! Sum, mean and the sum of absolute values.
 
-use super::payload::{self, Words};
-use super::{Kind, Op, Rules, Run, State, Value, answer, total};
+use super::{Kind, Op, Rules, Run, State, Value, answer, payload, total};
 use crate::element::Element;
 use crate::error::Result;
 use crate::exact::Superacc;
@@ -38,9 +37,7 @@ impl<T: Element> State for Sums<T> {
     }
 
     fn merge(&mut self, other: &Self) -> Result<()> {
-        if self.kind != other.kind {
-            return Err(payload::kind_mismatch(self.kind, other.kind));
-        }
+        self.check_merge(other)?;
         self.acc.merge(&other.acc);
         Ok(())
     }
@@ -48,10 +45,9 @@ impl<T: Element> State for Sums<T> {
     #[inline]
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
         match (op, self.kind) {
-            (Op::Sum, Kind::Sum) | (Op::Norm1, Kind::AbsSum) => {
-                total::total::<T, _>(op, &self.acc, rules)
+            (Op::Sum | Op::Mean, Kind::Sum) | (Op::Norm1, Kind::AbsSum) => {
+                total::finish(op, T::DTYPE, &self.acc, rules)
             }
-            (Op::Mean, Kind::Sum) => total::mean::<T, _>(op, &self.acc, rules),
             _ => Err(answer::not_answered(op, T::DTYPE)),
         }
     }
@@ -61,13 +57,8 @@ impl<T: Element> State for Sums<T> {
     }
 
     fn read(kind: Kind, bytes: &[u8]) -> Result<Self> {
-        if !matches!(kind, Kind::Sum | Kind::AbsSum) {
-            return Err(payload::wrong_kind(kind));
-        }
-        let mut words = Words::new(bytes);
-        let unsigned = !T::DTYPE.is_float() && !T::DTYPE.is_signed_int();
-        let acc = payload::read_acc::<T, _>(&mut words, kind == Kind::AbsSum || unsigned)?;
-        words.end()?;
+        payload::check_kind(kind, &[Kind::Sum, Kind::AbsSum])?;
+        let acc = payload::read_one(bytes, T::DTYPE, kind == Kind::AbsSum)?;
         Ok(Sums { kind, acc })
     }
 }

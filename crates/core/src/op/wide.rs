@@ -6,16 +6,16 @@
 //! were split, since an element beyond 64 bits never leaves.
 
 use super::answer::{self, Real};
-use super::any::{AnyState, Erased};
+use super::any::AnyState;
 use super::payload::{self, Words, damaged};
 use super::{
-    Counts, Decimal, Extrema, Kind, Moments, Op, Rules, Scalar, Spans, State, Sums, Value,
+    Counts, Decimal, Extrema, Kind, Moments, Op, Rules, Run, Scalar, Spans, State, Sums, Value,
+    total,
 };
 use crate::DType;
 use crate::error::{Error, Result};
 use crate::exact::round::Truncated;
-use crate::exact::{to_big, variance};
-use core::any::Any;
+use crate::exact::to_big;
 use num_bigint::BigInt;
 
 /// What the elements of a state come to, of one kind.
@@ -130,11 +130,87 @@ impl Wide {
         self.ends = Some([min, max]);
     }
 
-    /// Whether [`merge`](Self::merge) takes in another state.
-    ///
-    /// # Errors
-    /// [`Error::Overlap`], [`Error::StateMismatch`].
-    pub(super) fn check_merge(&self, other: &Wide) -> Result<()> {
+    /// The state over the same elements, each times `factor`; `None` if one leaves 128 bits.
+    #[must_use]
+    pub fn scaled(&self, factor: u64) -> Option<Wide> {
+        let mut scaled = self.clone();
+        scaled.sum *= factor;
+        scaled.squares = scaled.squares * factor * factor;
+        for (end, _) in scaled.ends.iter_mut().flatten() {
+            *end = end.checked_mul(factor.into())?;
+        }
+        Some(scaled)
+    }
+}
+
+/// An exact answer, of 64 bits where it fits them.
+fn exact(op: Op, value: &BigInt, natural: DType, rules: &Rules) -> Result<Scalar> {
+    let out = rules.out.unwrap_or(natural);
+    if out.is_float() {
+        let truncated = Truncated::of_fixed(&limbs(value), 0);
+        return Ok(Real::Finite(rules.pointed(truncated)).round(out));
+    }
+    match i128::try_from(value) {
+        Ok(value) => answer::integer(op, DType::I64, value, natural, rules),
+        Err(_) => answer::beyond(op, value, out, rules),
+    }
+}
+
+/// The integer that a number of decimals counts.
+fn integer(number: Scalar) -> BigInt {
+    match number {
+        Scalar::Int(integer, _) => integer.into(),
+        Scalar::UInt(integer, _) => integer.into(),
+        Scalar::Decimal(decimal) => Decimal::to_big(decimal),
+        _ => BigInt::ZERO,
+    }
+}
+
+/// A canonical fixed-point integer.
+fn limbs(integer: &BigInt) -> Vec<i64> {
+    let mut bytes = integer.to_signed_bytes_le();
+    let sign = if *integer < BigInt::ZERO { 0xff } else { 0 };
+    // The last limb has a sign of its own.
+    bytes.resize(bytes.len() / 4 * 4 + 8, sign);
+    let digit = |four: &[u8]| four.iter().rfold(0, |word, &byte| word << 8 | i64::from(byte));
+    let mut limbs: Vec<i64> = bytes.chunks_exact(4).map(digit).collect();
+    if let (255, Some(top)) = (sign, limbs.last_mut()) {
+        *top -= 1 << 32;
+    }
+    limbs
+}
+
+impl State for Wide {
+    type Item = i64;
+
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn identity(kind: Kind) -> Self {
+        Wide::new(kind)
+    }
+
+    fn absorb(&mut self, run: Run<'_, i64>) {
+        self.skip(run.start, run.items.len() as u64);
+        (run.start..).zip(run.items).for_each(|(at, &x)| Wide::absorb(self, x.into(), at));
+    }
+
+    fn most_bytes(positions: u64) -> usize {
+        <Extrema<i64> as State>::most_bytes(positions) + size_of::<Wide>()
+    }
+
+    fn skip(&mut self, start: u64, len: u64) {
+        if self.kind == Kind::ArgExtrema {
+            self.seen.insert(start, len);
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.seen.end()
+    }
+
+    fn check_merge(&self, other: &Self) -> Result<()> {
         if self.kind != other.kind {
             return Err(payload::kind_mismatch(self.kind, other.kind));
         }
@@ -144,11 +220,7 @@ impl Wide {
         }
     }
 
-    /// Takes in another state.
-    ///
-    /// # Errors
-    /// As of states: nothing is changed then.
-    pub fn merge(&mut self, other: &Wide) -> Result<()> {
+    fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_merge(other)?;
         self.seen.merge(&other.seen)?;
         self.count = self.count.saturating_add(other.count);
@@ -161,23 +233,7 @@ impl Wide {
         Ok(())
     }
 
-    /// The state over the same elements, each times `factor`; `None` if one leaves 128 bits.
-    #[must_use]
-    pub fn scaled(&self, factor: u64) -> Option<Wide> {
-        let mut scaled = self.clone();
-        scaled.sum *= factor;
-        scaled.squares = scaled.squares * factor * factor;
-        for (end, _) in scaled.ends.iter_mut().flatten() {
-            *end = end.checked_mul(factor.into())?;
-        }
-        Some(scaled)
-    }
-
-    /// The value of `op`.
-    ///
-    /// # Errors
-    /// As of states over i64.
-    pub fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
+    fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
         let dtype = DType::I64;
         if let Some((from, to)) = self.seen.first_gap() {
             return Err(Error::Gap { from, to });
@@ -185,28 +241,14 @@ impl Wide {
         let ends = || self.ends.ok_or(Error::Empty { op });
         let exact = |value: BigInt, natural| exact(op, &value, natural, rules);
         let place = |at| answer::count(op, dtype, at, rules);
-        let float =
-            |number| Ok(Value::One(Real::round(number, answer::float_type(op, dtype, rules)?)));
         Ok(Value::One(match (op, self.kind) {
-            (Op::Sum, Kind::Sum | Kind::Moments) | (Op::Norm1, Kind::AbsSum) => {
-                exact(self.sum.clone(), dtype)?
-            }
-            (Op::Mean, Kind::Sum | Kind::Moments) => {
-                return float(match self.count {
-                    0 => Real::Nan,
-                    n => Real::Finite(rules.quotient(truncated(&self.sum), n)),
-                });
-            }
-            (Op::Var | Op::Std, Kind::Moments) => {
-                let ddof = (rules.ddof, f64::from_bits(rules.ddof_fraction));
-                let (sum, squares) = (limbs(&self.sum), limbs(&self.squares));
-                let variance = variance((&sum, 0), (&squares, 0), self.count, ddof);
-                let variance = variance.map(|variance| rules.squared(variance));
-                let root = |variance: Truncated| match op {
-                    Op::Std => variance.sqrt(),
-                    _ => variance,
-                };
-                return float(variance.map_or(Real::Nan, |it| Real::Finite(root(it))));
+            (Op::Sum | Op::Mean, Kind::Sum | Kind::Moments)
+            | (Op::Var | Op::Std, Kind::Moments)
+            | (Op::Norm1, Kind::AbsSum) => {
+                let sums = [&self.sum, &self.squares].map(limbs);
+                // What is exact has no need to wrap.
+                let rules = rules.wrap(false);
+                return total::finish_integers(op, dtype, &sums, self.count, &rules);
             }
             (Op::Min, Kind::Extrema | Kind::ArgExtrema) => exact(ends()?[0].0.into(), dtype)?,
             (Op::Max, Kind::Extrema | Kind::ArgExtrema) => exact(ends()?[1].0.into(), dtype)?,
@@ -237,8 +279,7 @@ impl Wide {
         }))
     }
 
-    /// Appends the payload: counts, sums with their lengths, ends, positions.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         let mut word = |word| payload::write_u64(out, word);
         word(self.count);
         word(self.nonzero);
@@ -254,11 +295,7 @@ impl Wide {
         self.seen.write(out);
     }
 
-    /// Reads what [`write`](Self::write) wrote.
-    ///
-    /// # Errors
-    /// [`Error::DamagedState`] for anything else.
-    pub fn read(kind: Kind, bytes: &[u8]) -> Result<Wide> {
+    fn read(kind: Kind, bytes: &[u8]) -> Result<Self> {
         let mut words = Words::new(bytes);
         let mut wide = Wide::new(kind);
         (wide.count, wide.nonzero) = (words.next()?, words.next()?);
@@ -293,94 +330,9 @@ impl Wide {
     }
 }
 
-/// An exact answer, of 64 bits where it fits them.
-fn exact(op: Op, value: &BigInt, natural: DType, rules: &Rules) -> Result<Scalar> {
-    let out = rules.out.unwrap_or(natural);
-    if out.is_float() {
-        return Ok(Real::Finite(rules.pointed(truncated(value))).round(out));
-    }
-    match i128::try_from(value) {
-        Ok(value) => answer::integer(op, DType::I64, value, natural, rules),
-        Err(_) => answer::beyond(op, value, out, rules),
-    }
-}
-
-/// The integer that a number of decimals counts.
-fn integer(number: Scalar) -> BigInt {
-    match number {
-        Scalar::Int(integer, _) => integer.into(),
-        Scalar::UInt(integer, _) => integer.into(),
-        Scalar::Decimal(decimal) => Decimal::to_big(decimal),
-        _ => BigInt::ZERO,
-    }
-}
-
-/// A canonical fixed-point integer.
-fn limbs(integer: &BigInt) -> Vec<i64> {
-    let mut bytes = integer.to_signed_bytes_le();
-    let sign = if *integer < BigInt::ZERO { 0xff } else { 0 };
-    // The last limb has a sign of its own.
-    bytes.resize(bytes.len() / 4 * 4 + 8, sign);
-    let digit = |four: &[u8]| four.iter().rfold(0, |word, &byte| word << 8 | i64::from(byte));
-    let mut limbs: Vec<i64> = bytes.chunks_exact(4).map(digit).collect();
-    if let (255, Some(top)) = (sign, limbs.last_mut()) {
-        *top -= 1 << 32;
-    }
-    limbs
-}
-
-fn truncated(integer: &BigInt) -> Truncated {
-    Truncated::of_fixed(&limbs(integer), 0)
-}
-
-impl Erased for Wide {
-    fn dtype(&self) -> DType {
-        DType::I64
-    }
-    fn kind(&self) -> Kind {
-        self.kind
-    }
-    fn check_merge(&self, other: &dyn Any) -> Option<Result<()>> {
-        Some(Wide::check_merge(self, other.downcast_ref()?))
-    }
-    fn merge(&mut self, other: &dyn Any) -> Option<Result<()>> {
-        Some(Wide::merge(self, other.downcast_ref()?))
-    }
-    fn most_bytes(&self, positions: u64) -> usize {
-        <Extrema<i64> as State>::most_bytes(positions) + size_of::<Wide>()
-    }
-    fn skip(&mut self, start: u64, len: u64) {
-        if self.kind == Kind::ArgExtrema {
-            self.seen.insert(start, len);
-        }
-    }
-    fn end(&self) -> u64 {
-        self.seen.end()
-    }
-    fn reset(&mut self) {
-        *self = Wide::new(self.kind);
-    }
-    fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
-        Wide::finish(self, op, rules)
-    }
-    fn write(&self, out: &mut Vec<u8>) {
-        Wide::write(self, out);
-    }
-    fn duplicate(&self) -> Box<dyn Erased> {
-        Box::new(self.clone())
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::Run;
 
     const KINDS: [Kind; 6] =
         [Kind::Sum, Kind::AbsSum, Kind::Moments, Kind::Extrema, Kind::ArgExtrema, Kind::Counts];

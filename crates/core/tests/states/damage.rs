@@ -3,7 +3,7 @@
 use crate::oracle::{bytes, state};
 use crate::thorough::cases;
 use proptest::prelude::*;
-use warpfold_core::element::{Bool8, bf16};
+use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::op::{
     AnyState, Bits, Counts, Extrema, Kind, Moments, Op, Rules, Squares, State, Sums,
 };
@@ -132,6 +132,10 @@ fn contradictions_are_damage() {
     let moments = words(&[[0; 4], [1, 0, 0, 0]].concat());
     let other = words(&[[0, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0]].concat()[..10]);
     assert!(!read_and_use::<Moments<i8>>(Kind::Moments, &[moments, other].concat()));
+    // More infinities of both signs than a counter holds.
+    let most = i64::MAX as u64;
+    let both = words(&[0, 0, most, 0, most, most, 0, 0, 0, 0, most, 0, most, 0]);
+    assert!(!read_and_use::<Moments<f16>>(Kind::Moments, &both));
     // A NaN's key as the smallest value of an f32.
     let nan = i64::from(f32::NAN.key()) as u64;
     assert!(!read_and_use::<Extrema<f32>>(Kind::Extrema, &words(&[1, 0, nan, nan])));

@@ -20,6 +20,7 @@ use super::keys::KeyType;
 use super::partial::{GroupPartial, Question};
 use crate::reduction::Reduction;
 use crate::unit::Unit;
+use warpfold_core::op::State;
 use warpfold_core::op::wide::Wide;
 use warpfold_core::{DType, Error, Op, Result};
 use warpfold_cpu::groups::words::{self, damaged};

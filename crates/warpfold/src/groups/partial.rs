@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use warpfold_core::layout::Input;
 use warpfold_core::op::wide::Wide;
-use warpfold_core::op::{Kind, Numbers, Op, Rules, Spans, Value};
+use warpfold_core::op::{Kind, Numbers, Op, Rules, Spans, State, Value};
 use warpfold_core::{DType, Error, Result, Scalar, fpenv};
 use warpfold_cpu::groups::{
     Finished, LEFT_OUT, OutOfMemory, Positions, Rows, Table, check_memory, new_table, words,

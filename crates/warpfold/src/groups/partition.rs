@@ -7,7 +7,7 @@
 
 use super::answer::{GroupColumn, Grouped, KeyValues};
 use super::column::Column;
-use super::dictionary::{canonical, order, shown};
+use super::dictionary::{order, read_words, shown};
 use super::partial::Question;
 use super::sorting::by_words;
 use crate::answer;
@@ -85,20 +85,12 @@ impl Parted<'_> {
         let step = (self.keys.rows() / SAMPLE).max(1);
         for row in (0..self.keys.rows()).step_by(step) {
             words.clear();
-            self.words(row..row + 1, &mut words);
+            read_words(&self.keys, row..row + 1, &mut words);
             for &word in &words {
                 seen.number(word)?;
             }
         }
         Ok(seen.len() >= MANY)
-    }
-
-    fn words(&self, rows: Range<usize>, words: &mut Vec<u64>) {
-        let mut buffer = Vec::new();
-        with_element!(self.keys.dtype(), T => {
-            let keys = self.keys.typed::<T>(rows, &mut buffer);
-            words.extend(keys.iter().map(|&key| canonical(key)));
-        });
     }
 
     /// Sorts rows by their parts, piece by piece: what is written to stays in a cache.
@@ -111,7 +103,7 @@ impl Parted<'_> {
                 let from = piece * PIECE;
                 let rows = from..rows.min(from + PIECE);
                 words.clear();
-                self.words(rows.clone(), &mut words);
+                read_words(&self.keys, rows.clone(), &mut words);
                 sorted.push(self.sort(rows, parts, &words, &mut places, &mut buffer));
             }
             sorted
