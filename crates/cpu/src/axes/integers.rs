@@ -1,6 +1,6 @@
 //! Sums of integers for many outputs, in 64 bits.
 
-use super::factors::UNSIGNED;
+use super::factors::{SIGNED, UNSIGNED};
 use super::finish::{Asked, Request};
 use super::lanes::{Lanes, ShortAsked, Words};
 use super::round::Interval;
@@ -81,8 +81,8 @@ fn few_asked(asked: Asked) -> Option<ShortAsked> {
     }
 }
 
-/// Sums of integers of 64 bits: [`SIGNED`], [`UNSIGNED`] or [`MAGNITUDES`]. The second word's top bit
-/// says whether a sum has overflowed.
+/// Sums of integers of 64 bits: [`SIGNED`], [`UNSIGNED`] or [`MAGNITUDES`]. The words are the sums of
+/// the lower halves and of the upper ones, which fewer than 2^31 elements do not overflow.
 #[derive(Clone, Copy)]
 pub(super) struct LongTotals<const OF: u8> {
     pub(super) asked: Asked,
@@ -91,40 +91,40 @@ pub(super) struct LongTotals<const OF: u8> {
 /// The magnitudes of integers with a sign, whose sums have one, too.
 pub(super) const MAGNITUDES: u8 = 3;
 
-/// The sum of two sums, and whether it is beyond 64 bits in the top bit.
-#[inline(always)]
-fn add<const OF: u8>(a: i64, b: i64) -> (i64, u64) {
-    let sum = a.wrapping_add(b);
-    let beyond = match OF {
-        UNSIGNED => u64::from(sum.cast_unsigned() < a.cast_unsigned()) << 63,
-        // What has the topmost bit is beyond already.
-        MAGNITUDES => (a | b | sum).cast_unsigned(),
-        _ => ((a ^ sum) & (b ^ sum)).cast_unsigned(),
-    };
-    (sum, beyond)
+impl<const OF: u8> LongTotals<OF> {
+    /// The lower 64 bits of a sum, and whether that is all of it.
+    #[inline(always)]
+    fn total(lower: i64, upper: i64) -> (i64, bool) {
+        let upper = upper + (lower >> 32);
+        let held = match OF {
+            UNSIGNED => upper >> 32 == 0,
+            MAGNITUDES => upper >> 31 == 0,
+            _ => upper == i64::from(upper as i32),
+        };
+        (upper << 32 | i64::from(lower as u32), held)
+    }
 }
 
 impl<const OF: u8> Lanes for LongTotals<OF> {
     type Item = i64;
     type Out = u64;
     type A = i64;
-    type B = u64;
+    type B = i64;
     type C = ();
-    const START: (i64, u64, ()) = (0, 0, ());
+    const START: (i64, i64, ()) = (0, 0, ());
 
     #[inline(always)]
-    fn take(self, a: &mut i64, b: &mut u64, (): &mut (), x: i64, _: u32) {
+    fn take(self, a: &mut i64, b: &mut i64, (): &mut (), x: i64, _: u32) {
         let x = if OF == MAGNITUDES { x.wrapping_abs() } else { x };
-        let (sum, beyond) = add::<OF>(*a, x);
-        *a = sum;
-        *b |= beyond;
+        let upper = if OF == SIGNED { x >> 32 } else { (x.cast_unsigned() >> 32).cast_signed() };
+        *a = a.wrapping_add(x & i64::from(u32::MAX));
+        *b = b.wrapping_add(upper);
     }
 
     #[inline(always)]
-    fn merge((a, b, ()): &mut (i64, u64, ()), others: (i64, u64, ())) {
-        let (sum, beyond) = add::<OF>(*a, others.0);
-        *a = sum;
-        *b |= beyond | others.1;
+    fn merge((a, b, ()): &mut (i64, i64, ()), others: (i64, i64, ())) {
+        *a += others.0;
+        *b += others.1;
     }
 
     fn neutral(&self) -> Option<i64> {
@@ -136,8 +136,8 @@ impl<const OF: u8> Lanes for LongTotals<OF> {
     }
 
     #[inline(always)]
-    fn finish<const MEAN: bool>(self, (sum, beyond, ()): (i64, u64, ()), len: u64) -> (u64, bool) {
-        let held = beyond & TOP == 0;
+    fn finish<const MEAN: bool>(self, (lower, upper, ()): (i64, i64, ()), len: u64) -> (u64, bool) {
+        let (sum, held) = Self::total(lower, upper);
         if MEAN {
             // A sum that f64 holds, with the sign that it has.
             let small = if OF == UNSIGNED { sum.cast_unsigned() } else { sum.unsigned_abs() };
@@ -147,19 +147,21 @@ impl<const OF: u8> Lanes for LongTotals<OF> {
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
-        let overflowed = |i: usize| words.b[i] & TOP != 0;
         if self.asked == Asked::Sum {
-            to.iter_mut().zip(words.a).for_each(|(to, &sum)| *to = sum.cast_unsigned());
-            if words.b.iter().fold(0, |all, &beyond| all | beyond) & TOP != 0 {
-                request.missing.extend((0..to.len()).filter(|&i| overflowed(i)));
+            for (i, (to, (&lower, &upper))) in
+                to.iter_mut().zip(words.a.iter().zip(words.b)).enumerate()
+            {
+                let (sum, held) = Self::total(lower, upper);
+                *to = sum.cast_unsigned();
+                if !held {
+                    request.missing.push(i);
+                }
             }
             return;
         }
         let sums = |i: usize| {
-            let sum = words.a[i];
-            let sum =
-                if OF == UNSIGNED { i128::from(sum.cast_unsigned()) } else { i128::from(sum) };
-            [if overflowed(i) { Interval::UNKNOWN } else { Interval::of_integer(sum) }; 2]
+            let sum = (i128::from(words.b[i]) << 32) + i128::from(words.a[i]);
+            [Interval::of_integer(sum); 2]
         };
         request.finish_each(self.asked, to, sums);
     }
