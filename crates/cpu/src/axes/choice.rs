@@ -8,7 +8,7 @@ use super::factors::{Factors, SIGNED, TRUTH, UNSIGNED};
 use super::finish::Asked;
 use super::floats::{Alone, Floats, Operands, Paired};
 use super::fold::{Fold, RaggedFold, Use};
-use super::integers::{LongTotals, MAGNITUDES, Powers, ShortPowers, Totals};
+use super::integers::{LongPowers, LongTotals, MAGNITUDES, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::measures::{
     Absolute, Both, FineAbsolute, FineBoth, FinePlain, FramedSquares, Measure, Plain,
@@ -420,7 +420,11 @@ impl<U: Use> Choice<'_, U> {
 
     fn long_integers<T: Integer, const OF: u8>(&self) -> Option<Chosen<U>> {
         Some(match self.sums_of_integers()? {
-            asked if asked.second() => self.lanes(Powers::<T>::new(asked)),
+            asked @ Asked::Second => self.lanes(Powers::<T>::new(asked)),
+            asked if asked.second() => {
+                let others = Laned { isa: self.isa, lanes: LongPowers::<T>::new(asked) };
+                self.lanes(Powers::<T>::new(asked)).then(self.of, others)
+            }
             asked if self.has_magnitudes() => self.lanes(LongTotals::<MAGNITUDES> { asked }),
             asked => self.lanes(LongTotals::<OF> { asked }),
         })

@@ -6,6 +6,7 @@ use super::lanes::{Lanes, ShortAsked, Words};
 use super::round::Interval;
 use super::words::Word;
 use crate::integer::Integer;
+use crate::simd::Simd;
 use core::marker::PhantomData;
 use warpfold_core::exact::FloatFormat;
 
@@ -365,4 +366,93 @@ impl<T: Integer> Lanes for Powers<T> {
         };
         request.finish_each(self.asked, to, sums);
     }
+}
+
+/// Sums of elements of 64 bits and of their squares, whatever they are: these in 128 bits and a word of
+/// what is above. Scalars, where some elements have more bits than [`Powers`] take.
+#[derive(Clone, Copy)]
+pub(super) struct LongPowers<T> {
+    asked: Asked,
+    item: PhantomData<T>,
+}
+
+impl<T> LongPowers<T> {
+    pub(super) fn new(asked: Asked) -> Self {
+        LongPowers { asked, item: PhantomData }
+    }
+}
+
+impl<T: Integer> Lanes for LongPowers<T> {
+    type Item = T;
+    type Out = u64;
+    type A = i128;
+    type B = u128;
+    type C = u64;
+    const START: (i128, u128, u64) = (0, 0, 0);
+
+    #[inline(always)]
+    fn take(self, a: &mut i128, b: &mut u128, c: &mut u64, x: T, _: u32) {
+        let wide = x.wide();
+        let value = if T::UNSIGNED { i128::from(wide.cast_unsigned()) } else { i128::from(wide) };
+        *a += value;
+        let (squares, over) = b.overflowing_add(value.unsigned_abs().pow(2));
+        (*b, *c) = (squares, *c + u64::from(over));
+    }
+
+    #[inline(always)]
+    unsafe fn row<S: Simd>(self, items: &[T], _: usize) -> Option<(i128, u128, u64)> {
+        let (mut a, mut b, mut c) = Self::START;
+        for &x in items {
+            self.take(&mut a, &mut b, &mut c, x, 0);
+        }
+        Some((a, b, c))
+    }
+
+    #[inline(always)]
+    fn merge((a, b, c): &mut (i128, u128, u64), others: (i128, u128, u64)) {
+        *a += others.0;
+        let (squares, over) = b.overflowing_add(others.1);
+        (*b, *c) = (squares, *c + others.2 + u64::from(over));
+    }
+
+    fn neutral(&self) -> Option<T> {
+        Some(T::zeroed())
+    }
+
+    fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
+        let (asked, lengths) = (self.asked, request.lengths);
+        let limbs = |x: u128, above: u64| [x as u64, (x >> 64) as u64, above];
+        let sums = |i: usize| {
+            let squares = limbs(words.b[i], words.c[i]);
+            let Asked::Variance { .. } = asked else {
+                return [Interval::of_limbs(&squares); 2];
+            };
+            // What the squares of the differences from the mean add up to is a quotient of integers.
+            let (n, sum) = (lengths.at(i), words.a[i].unsigned_abs());
+            let [low, high, _] = limbs(sum, 0);
+            let (all, less) = (product(squares, [n, 0]), product([low, high, 0], [low, high]));
+            let (mut spread, mut borrow) = ([0; 5], false);
+            for (k, limb) in spread.iter_mut().enumerate() {
+                let (less, first) = all[k].overflowing_sub(less[k]);
+                let (rest, second) = less.overflowing_sub(u64::from(borrow));
+                (*limb, borrow) = (rest, first | second);
+            }
+            [Interval::ZERO, Interval::of_limbs(&spread).divided(n as f64).0]
+        };
+        request.finish_each(asked, to, sums);
+    }
+}
+
+/// The product of two integers, the lowest 64 bits first.
+fn product(a: [u64; 3], b: [u64; 2]) -> [u64; 5] {
+    let mut found = [0; 5];
+    for (i, &b) in b.iter().enumerate() {
+        let mut carry = 0;
+        for (j, &a) in a.iter().enumerate() {
+            let sum = u128::from(a) * u128::from(b) + u128::from(found[i + j]) + carry;
+            (found[i + j], carry) = (sum as u64, sum >> 64);
+        }
+        found[i + 3] = carry as u64;
+    }
+    found
 }

@@ -179,6 +179,23 @@ impl Interval {
         if held { Interval { high, low, off: 0.0 } } else { Interval::UNKNOWN }
     }
 
+    /// An integer by its parts of 64 bits, the lowest first.
+    pub(super) fn of_limbs(limbs: &[u64]) -> Interval {
+        let mut found = Interval::ZERO;
+        for &limb in limbs.iter().rev() {
+            for half in [limb >> 32, limb & u64::from(u32::MAX)] {
+                // Exact, but for what is below both numbers: that is at most the half unit of the second.
+                let times = |x: f64| x * 4_294_967_296.0;
+                let Interval { high, low, off } = found;
+                let [high, rest] = two_sum(times(high), half as f64);
+                let [low, lost] = two_sum(times(low), rest);
+                found = Interval { high, low, off: times(off) + lost.abs() };
+            }
+        }
+        // The sum of what is lost was rounded, too.
+        Interval { off: found.off * (1.0 + 8.0 * UNIT), ..found }
+    }
+
     /// Whether it is certainly above `limit`.
     #[inline(always)]
     pub(super) fn is_above(self, limit: f64) -> bool {
