@@ -264,7 +264,7 @@ impl<O: Operands> Short<O> {
             }
             let [s, error] = two_sums::<S>(s, x, one);
             match (Self::WIDE, ERRORS) {
-                (false, EXACT) => [s, e, S::or(more, error), off],
+                (false, EXACT) => [s, e, S::or(more, error), S::add(off, S::abs(error))],
                 (true, EXACT) => {
                     // The sum less the larger one is exact, and so is the sum if that is the other.
                     let sum = S::add(e, error);
@@ -335,6 +335,7 @@ impl<O: Operands> Short<O> {
         unsafe {
             let (zero, one) = (S::splat(0.0), S::splat(core::hint::black_box(1.0)));
             let bits = S::splat(f64::from_bits(ERROR_BITS));
+            let share = self.len as f64 * f64::EPSILON;
             for column in (0..self.columns).step_by(group) {
                 // The last group has some of the columns before it.
                 let at = column.min(last);
@@ -367,7 +368,17 @@ impl<O: Operands> Short<O> {
                         self.bounded::<S, TERM>(at, one, out, &mut left);
                     }
                 } else if !exact {
-                    self.bounded::<S, TERM>(at, one, out, &mut left);
+                    // The errors' magnitudes tell the answer, as a rule.
+                    let mut most = [0.0; GROUP];
+                    S::store(a[3], most.as_mut_ptr());
+                    S::store(b[3], most[S::LANES..].as_mut_ptr());
+                    for i in 0..group {
+                        most[i] *= 1.0 + share;
+                        low[i] = -most[i];
+                    }
+                    if !out.put(at, &high[..group], [&low[..group], &most[..group]]) {
+                        self.bounded::<S, TERM>(at, one, out, &mut left);
+                    }
                 } else if Self::WIDE && ERRORS == EXACT || TERM == PRODUCT || TERM == DIFFERENCES {
                     S::store(a[1], low.as_mut_ptr());
                     S::store(b[1], low[S::LANES..].as_mut_ptr());
