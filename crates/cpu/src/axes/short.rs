@@ -31,11 +31,6 @@ const NONE: u8 = 0;
 const EXACT: u8 = 1;
 const BOUNDED: u8 = 2;
 
-/// Bits of which an error of a sum of shorter floats has one, but no NaN all: the bits of several
-/// errors together may be a NaN's. Errors are multiples of 2^-149 below 2^128, whose exponents have bit
-/// 62, or 61 and 60.
-const ERROR_BITS: u64 = u64::MAX >> 1 & !(1 << 59);
-
 /// Lanes of two of the widest vectors.
 const GROUP: usize = 16;
 
@@ -243,8 +238,9 @@ impl<O: Operands> Short<O> {
         }
     }
 
-    /// Adds to a sum, the sum of its errors, and two more: what is not 0 where `EXACT` errors are not
-    /// all, or the sums of the errors of `BOUNDED` errors and of their magnitudes.
+    /// Adds to a sum, the sum of its errors, and two more: what is not 0 where `EXACT` errors of f64 are
+    /// not all, or the sums of the errors of `BOUNDED` errors, and of magnitudes of these; of shorter
+    /// floats, whose `EXACT` sums have no errors, of those of the sum.
     #[inline(always)]
     unsafe fn add<S: Simd, const TERM: u8, const ERRORS: u8>(
         [s, e, more, off]: [S::F; 4],
@@ -264,7 +260,7 @@ impl<O: Operands> Short<O> {
             }
             let [s, error] = two_sums::<S>(s, x, one);
             match (Self::WIDE, ERRORS) {
-                (false, EXACT) => [s, e, S::or(more, error), S::add(off, S::abs(error))],
+                (false, EXACT) => [s, e, more, S::add(off, S::abs(error))],
                 (true, EXACT) => {
                     // The sum less the larger one is exact, and so is the sum if that is the other.
                     let sum = S::add(e, error);
@@ -334,7 +330,6 @@ impl<O: Operands> Short<O> {
         // SAFETY: whole groups of columns; the buffers hold two of the widest vectors.
         unsafe {
             let (zero, one) = (S::splat(0.0), S::splat(core::hint::black_box(1.0)));
-            let bits = S::splat(f64::from_bits(ERROR_BITS));
             let share = self.len as f64 * f64::EPSILON;
             for column in (0..self.columns).step_by(group) {
                 // The last group has some of the columns before it.
@@ -349,11 +344,9 @@ impl<O: Operands> Short<O> {
                         S::all_below(S::abs(rest), f64::from_bits(1))
                     } else {
                         // Sums of shorter floats are infinite or NaN if elements are: those are the
-                        // answers, and such a sum less itself is NaN, which is not below.
-                        let first = S::or(S::and(a[2], bits), S::sub(a[0], a[0]));
-                        let second = S::or(S::and(b[2], bits), S::sub(b[0], b[0]));
-                        S::none_below(S::sub(zero, first), 0.0)
-                            & S::none_below(S::sub(zero, second), 0.0)
+                        // answers, and the magnitudes of their errors NaN, which is not below.
+                        S::none_below(S::sub(zero, a[3]), 0.0)
+                            & S::none_below(S::sub(zero, b[3]), 0.0)
                     };
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());
