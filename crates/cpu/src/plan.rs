@@ -19,7 +19,7 @@ pub(crate) struct Plan<'a> {
     source: Source,
     /// The walk over the elements of one output, for states that ask for
     /// indices.
-    indexed: OnceLock<Traversal>,
+    indexed: OnceLock<Box<Traversal>>,
     /// The same for the others: as long runs as there are.
     plain: Traversal,
     /// The kept axes, outermost first.
@@ -165,7 +165,7 @@ impl<'a> Plan<'a> {
         if !indexed {
             return &self.plain;
         }
-        self.indexed.get_or_init(|| Traversal::new(&self.reduced, true))
+        self.indexed.get_or_init(|| Box::new(Traversal::new(&self.reduced, true)))
     }
 
     /// The addresses of the arrays' elements of index 0.

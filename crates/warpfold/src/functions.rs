@@ -196,8 +196,11 @@ fn extreme<T: Number>(items: &impl Items<T>, op: Op) -> Option<Value> {
     value(&state::<T, Extrema<T::Element>>(op.kind(), items), op, &Rules::new())
 }
 
-fn item<T: Number>(scalar: Scalar) -> T {
-    T::from_element(T::Element::from_bits(scalar.to_bits()))
+/// The smallest and the largest element.
+fn ends<T: Number>(items: &impl Items<T>) -> Option<[T; 2]> {
+    state::<T, Extrema<T::Element>>(Kind::Extrema, items)
+        .ends()
+        .map(|ends| ends.map(T::from_element))
 }
 
 /// The smallest element; NaN if there is one; `-0` is smaller than `+0`.
@@ -223,7 +226,7 @@ fn item<T: Number>(scalar: Scalar) -> T {
 /// ```
 #[must_use]
 pub fn min<T: Number>(items: impl Items<T>) -> Option<T> {
-    extreme(&items, Op::Min).map(|v| item(v.first()))
+    ends(&items).map(|[min, _]| min)
 }
 
 /// The largest element; NaN if there is one. `None` of nothing.
@@ -233,7 +236,7 @@ pub fn min<T: Number>(items: impl Items<T>) -> Option<T> {
 /// ```
 #[must_use]
 pub fn max<T: Number>(items: impl Items<T>) -> Option<T> {
-    extreme(&items, Op::Max).map(|v| item(v.first()))
+    ends(&items).map(|[_, max]| max)
 }
 
 /// The smallest and the largest element. `None` of nothing.
@@ -243,8 +246,7 @@ pub fn max<T: Number>(items: impl Items<T>) -> Option<T> {
 /// ```
 #[must_use]
 pub fn minmax<T: Number>(items: impl Items<T>) -> Option<(T, T)> {
-    let value = extreme(&items, Op::MinMax)?;
-    Some((item(value.first()), item(value.second()?)))
+    ends(&items).map(|[min, max]| (min, max))
 }
 
 /// The largest absolute value. `+0` of nothing; integers answer in `u64`.

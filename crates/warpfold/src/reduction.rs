@@ -241,7 +241,7 @@ impl Reduction {
     /// Which states the operations need, without repetition, and for each
     /// operation which of them.
     pub(crate) fn kinds(&self) -> (Vec<Kind>, Vec<(Op, usize)>) {
-        let mut kinds: Vec<Kind> = Vec::new();
+        let mut kinds = Vec::with_capacity(self.ops.len());
         let is_wanted = |kind: &Kind| self.ops.iter().any(|op| op.kind() == *kind);
         let placed = self.ops.iter().map(|&op| {
             // A state with positions answers what the plain one does, and

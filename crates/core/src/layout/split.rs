@@ -29,12 +29,13 @@ impl Split {
     /// # Errors
     /// [`Error::TooManyOutputs`].
     pub fn new(shape: &[usize], strides: [&[isize]; 2], reduced: &[bool]) -> Result<Split> {
-        let mut axes = [PerAxis::new(), PerAxis::new()];
+        let (mut kept, mut others) = (PerAxis::new(), PerAxis::new());
         for (i, &len) in shape.iter().enumerate() {
             let strides = strides.map(|s| s.get(i).copied().unwrap_or(0));
-            axes[usize::from(reduced.get(i).copied().unwrap_or(true))].push((len, strides));
+            let is_reduced = reduced.get(i).copied().unwrap_or(true);
+            if is_reduced { &mut others } else { &mut kept }.push((len, strides));
         }
-        let [kept, reduced] = axes;
+        let reduced = others;
         let outputs = kept.iter().map(|&(n, _)| n).product();
         // Broadcast and empty arrays may have any shape: an allocation of
         // such a size would end the process.

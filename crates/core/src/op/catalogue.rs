@@ -601,33 +601,42 @@ impl Kind {
     /// Whether states of this kind absorb pairs, of two arrays.
     #[must_use]
     pub const fn takes_pairs(self) -> bool {
-        self.answers_some(None, 2)
+        OF_KINDS[self as usize].pairs
     }
 
     /// Whether some operation needs this kind over elements of type `dtype`.
     #[must_use]
     pub const fn supports(self, dtype: DType) -> bool {
-        self.answers_some(Some(dtype), 0)
-    }
-
-    /// Whether an operation of this kind takes elements of this type, if one is given,
-    /// and at least so many arrays.
-    const fn answers_some(self, dtype: Option<DType>, arrays: usize) -> bool {
-        let mut i = 0;
-        while i < Op::ALL.len() {
-            let op = Op::ALL[i];
-            let takes = match dtype {
-                Some(dtype) => op.supports(dtype),
-                None => true,
-            };
-            if op.kind().code() == self.code() && takes && op.arity() >= arrays {
-                return true;
-            }
-            i += 1;
-        }
-        false
+        OF_KINDS[self as usize].dtypes >> dtype as u32 & 1 == 1
     }
 }
+
+/// What the operations of a kind take.
+#[derive(Clone, Copy)]
+struct OfKind {
+    /// Whether one of them takes two arrays.
+    pairs: bool,
+    /// A bit for each type of elements.
+    dtypes: u32,
+}
+
+/// That of each kind, in the order of [`Kind::ALL`]. Every short reduction asks for it.
+const OF_KINDS: [OfKind; Kind::ALL.len()] = {
+    let mut kinds = [OfKind { pairs: false, dtypes: 0 }; Kind::ALL.len()];
+    let mut i = 0;
+    while i < Op::ALL.len() {
+        let op = Op::ALL[i];
+        let kind = &mut kinds[op.kind() as usize];
+        kind.pairs |= op.arity() == 2;
+        let mut j = 0;
+        while j < DType::ALL.len() {
+            kind.dtypes |= (op.supports(DType::ALL[j]) as u32) << DType::ALL[j] as u32;
+            j += 1;
+        }
+        i += 1;
+    }
+    kinds
+};
 
 #[cfg(test)]
 mod tests {

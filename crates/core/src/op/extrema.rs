@@ -2,7 +2,7 @@
 
 use super::answer::{self, Real};
 use super::payload::{self, Words};
-use super::{Kind, Op, Rules, Run, Scalar, Spans, State, Value};
+use super::{Kind, Op, Rules, Run, Scalar, Spans, State, Value, narrow};
 use crate::element::{Element, Key, Parts};
 use crate::error::{Error, Result};
 use crate::exact::Superacc;
@@ -133,6 +133,17 @@ impl<T: Element> Extrema<T> {
     #[must_use]
     pub fn nans(&self) -> u64 {
         self.found.nans
+    }
+
+    /// The smallest and the largest element; the usual NaN both times if there is one. `None` of
+    /// nothing.
+    #[must_use]
+    #[inline]
+    pub fn ends(&self) -> Option<[T; 2]> {
+        if self.found.nans > 0 {
+            return narrow::nan(T::DTYPE).map(|nan| [T::from_bits(nan.to_bits()); 2]);
+        }
+        (self.found.count > 0).then(|| [self.min(), self.max()].map(T::from_key))
     }
 
     /// Takes in a run that a backend has looked through. The run must be one

@@ -27,7 +27,9 @@
 //! product of two such sums: by less than `4 n 2^-106`, together `n^2 2^-104`, which is below
 //! `0.004 n u` as long as `n` is at most [`MOST_LONG`].
 
-use super::fold::{Accumulators, Cells, Fold, Left, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{
+    Accumulators, Cells, Fold, Left, RaggedCells, RaggedFold, begin_with, of_one_fold,
+};
 use super::lengths::Lengths;
 use super::short::{self, rows_of};
 use crate::isa::Isa;
@@ -37,6 +39,7 @@ use crate::simd::{Kernel, Simd, dispatch, dispatch_accumulators};
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
+use core::ops::Range;
 use warpfold_core::op::FloatElement;
 use warpfold_core::{fpenv, prefetch};
 
@@ -58,8 +61,8 @@ const ONE: u64 = 1023 << 52;
 pub(crate) trait Factor: FloatElement {
     /// Whether products have a second f64.
     const LONG: bool;
-    /// Factors of which a product in [1, 2) stays within f64: all there are of f32, and f64
-    /// [near](is_far) 1.
+    /// Factors that a product in [1, 2) is multiplied by at a time: so many f32 leave it within f64,
+    /// and of f64 it is [looked at](is_far) after each.
     const ROOM: usize;
     /// The most factors that are multiplied. Of so many most products that are neither zero nor
     /// infinite are not certain, but there are few of these: the factors would be near 1.
@@ -102,8 +105,7 @@ impl Factor for f32 {
 
 impl Factor for f64 {
     const LONG: bool = true;
-    // Sixteen numbers below 2^56.
-    const ROOM: usize = 16;
+    const ROOM: usize = MOST_ROWS;
     const MANY: usize = 1 << 26;
 
     #[inline(always)]
@@ -115,10 +117,7 @@ impl Factor for f64 {
 
     #[inline(always)]
     fn rounded(high: f64, low: f64, exponent: i64, share: f64) -> (f64, bool) {
-        let sum = high + low;
-        let low = low - (sum - high);
-        let off = sum.abs() * share;
-        let (one, other) = (sum + (low - off), sum + (low + off));
+        let [one, other] = ends(high, low, share);
         // Subnormal products are rounded twice: the ends are taken apart by what the first rounding
         // may be off by. What is just below 1 doubles its exponent's share.
         let apart = if exponent < -1020 { f64::EPSILON } else { 0.0 };
@@ -136,6 +135,14 @@ impl Factor for f64 {
     fn special(x: f64, high: f64) -> f64 {
         if x.is_nan() { f64::NAN } else { x.copysign(high) }
     }
+}
+
+/// What a product in two f64 rounds to at least and at most.
+#[inline(always)]
+fn ends(high: f64, low: f64, share: f64) -> [f64; 2] {
+    let sum = high + low;
+    let (low, off) = (low - (sum - high), sum.abs() * share);
+    [sum + (low - off), sum + (low + off)]
 }
 
 /// `2^exponent`, a normal number.
@@ -164,14 +171,30 @@ fn error(fused: bool, a: f64, b: f64, product: f64) -> f64 {
     (((ah * bh - product) + ah * bl) + al * bh) + al * bl
 }
 
-/// Whether a magnitude is below 2^-56 or above 2^56, in the upper bit. Of numbers in between
-/// [`Factor::ROOM`] have a product that neither overflows nor underflows, and of which `2^-106`
-/// does not either, so that errors are exact.
+/// Whether the magnitude of a product is below 2^-900 or above 2^900, in the upper bit. Of others no
+/// product underflows, nor does its error, of which the last place is 2^-106 of it.
 #[inline(always)]
 fn is_far(magnitude: u64) -> u64 {
-    const LEAST: u64 = (1023 - 56) << 52;
-    const MOST: u64 = (1023 + 56) << 52;
+    const LEAST: u64 = (1023 - 900) << 52;
+    const MOST: u64 = (1023 + 900) << 52;
     magnitude.wrapping_sub(LEAST) | MOST.wrapping_sub(magnitude)
+}
+
+/// Multiplies by rows of factors; whether a product was [far](is_far).
+#[inline(always)]
+fn multiplied<S: Simd, const N: usize>(
+    [high, low]: &mut [[f64; N]; 2],
+    rows: Range<usize>,
+    row: impl Fn(usize) -> [f64; N],
+) -> bool {
+    let mut far = [0; N];
+    for i in rows {
+        multiply(S::FUSED, high, low, &row(i));
+        for (far, x) in far.iter_mut().zip(&*high) {
+            *far |= is_far(x.to_bits() & !SIGN);
+        }
+    }
+    far.iter().fold(0, |any, far| any | far) >> 63 == 1
 }
 
 /// Products side by side: `(high + low) 2^exponent`.
@@ -210,16 +233,9 @@ impl<const N: usize> Abreast<N> {
             self.high = high;
             return self.settle::<T>();
         }
-        let (mut high, mut low, mut far) = (self.high, self.low, [0; N]);
-        for i in 0..rows {
-            let wide = row(i);
-            for (far, x) in far.iter_mut().zip(&wide) {
-                *far |= is_far(x.to_bits() & !SIGN);
-            }
-            multiply(S::FUSED, &mut high, &mut low, &wide);
-        }
-        if far.iter().fold(0, |any, far| any | far) >> 63 == 0 {
-            (self.high, self.low) = (high, low);
+        let mut products = [self.high, self.low];
+        if !multiplied::<S, N>(&mut products, 0..rows, &row) {
+            [self.high, self.low] = products;
             return self.settle::<T>();
         }
         let mut factors = [[1.0; N]; MOST_ROWS];
@@ -461,14 +477,14 @@ impl<T: Factor> Fold for Direct<T> {
         elements <= if T::LONG { short::MOST_F64 } else { short::MOST }
     }
 
-    fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        Box::new(Found::<T>::new(self.isa, outputs))
+    fn cells(&self) -> Box<dyn Cells> {
+        Box::new(Found::<T> { isa: self.isa, lanes: Vec::new(), item: PhantomData })
     }
 }
 
 impl<T: Factor> RaggedFold for Direct<T> {
-    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
-        Box::new(Found::<T>::new(self.isa, segments))
+    fn ragged(&self) -> Box<dyn RaggedCells> {
+        Box::new(Found::<T> { isa: self.isa, lanes: Vec::new(), item: PhantomData })
     }
 }
 
@@ -480,16 +496,9 @@ struct Found<T> {
     item: PhantomData<T>,
 }
 
-impl<T: Factor> Found<T> {
-    fn new(isa: Isa, outputs: usize) -> Self {
-        let lanes = vec![Abreast::NEW; outputs.div_ceil(LANES)];
-        Found { isa, lanes, item: PhantomData }
-    }
-}
-
 impl<T: Factor> Accumulators for Found<T> {
     fn clear(&mut self, count: usize) {
-        self.lanes[..count.div_ceil(LANES)].fill(Abreast::NEW);
+        begin_with(&mut self.lanes, count.div_ceil(LANES), Abreast::NEW);
         // Lanes behind the last output wait for nothing.
         if let Some(last) = self.lanes.get_mut(count / LANES) {
             last.nan[count % LANES..].fill(SIGN);
@@ -684,14 +693,14 @@ impl<T: Factor> Kernel for Short<'_, T> {
         let (outputs, mut left) = (to.len(), Left::new());
         let last = outputs.checked_sub(LANES)?;
         if let [row] = rows {
-            let mut numbers = true;
+            let nan = T::special(f64::NAN, 1.0);
             for (i, to) in to.iter_mut().enumerate() {
                 // SAFETY: as below.
-                *to = unsafe { *row.add(i) };
-                let wide: f64 = to.widen().into();
-                numbers &= !wide.is_nan();
+                let x = unsafe { *row.add(i) };
+                let wide: f64 = x.widen().into();
+                *to = if wide.is_nan() { nan } else { x };
             }
-            return numbers.then_some(left);
+            return Some(left);
         }
         let share = T::share(rows.len() as f64);
         for column in (0..outputs).step_by(LANES) {
@@ -704,15 +713,24 @@ impl<T: Factor> Kernel for Short<'_, T> {
                 widened(items)
             };
             let to = to[column..].first_chunk_mut()?;
-            let doubts = if const { !T::LONG } && rows.len() <= T::ROOM {
-                // f64 have room for them, and are zero, infinite or NaN where the product is.
-                let mut high = row(rows[0]);
-                for &other in &rows[1..] {
-                    high = times(&high, &row(other));
+            // Of a few factors f64 have room for the product as it is: that of f32 is zero, infinite or NaN
+            // where it has to be.
+            let mut plain = [row(rows[0]), [0.0; LANES]];
+            let is_plain = rows.len() <= T::ROOM && {
+                if const { T::LONG } {
+                    !multiplied::<S, LANES>(&mut plain, 1..rows.len(), |i| row(rows[i]))
+                } else {
+                    for &other in &rows[1..] {
+                        plain[0] = times(&plain[0], &row(other));
+                    }
+                    true
                 }
+            };
+            let doubts = if is_plain {
+                let [high, low] = plain;
                 let mut doubts = [0; LANES];
                 for i in 0..LANES {
-                    let (found, sure) = T::rounded(high[i], 0.0, 0, share);
+                    let (found, sure) = T::rounded(high[i], low[i], 0, share);
                     let nan = high[i].is_nan();
                     to[i] = if nan { T::special(f64::NAN, 1.0) } else { found };
                     doubts[i] = u64::from(!sure & !nan);

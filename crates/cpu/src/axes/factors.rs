@@ -8,7 +8,7 @@
 //! No instruction set multiplies 64 bits side by side and says what is beyond them, so that
 //! loops are compiled once.
 
-use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, begin_with, of_one_fold};
 use super::lengths::Lengths;
 use super::words::Word;
 use crate::ragged::Ragged;
@@ -43,14 +43,14 @@ impl<W: Word, const OF: u8> Fold for Factors<W, OF> {
         true
     }
 
-    fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        Box::new(Products { factors: *self, products: vec![Product::ONE; outputs] })
+    fn cells(&self) -> Box<dyn Cells> {
+        Box::new(Products { factors: *self, products: Vec::new() })
     }
 }
 
 impl<W: Word, const OF: u8> RaggedFold for Factors<W, OF> {
-    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
-        Box::new(Products { factors: *self, products: vec![Product::ONE; segments] })
+    fn ragged(&self) -> Box<dyn RaggedCells> {
+        Box::new(Products { factors: *self, products: Vec::new() })
     }
 }
 
@@ -118,7 +118,7 @@ struct Products<W, const OF: u8> {
 
 impl<W: Word, const OF: u8> Accumulators for Products<W, OF> {
     fn clear(&mut self, count: usize) {
-        self.products[..count].fill(Product::ONE);
+        begin_with(&mut self.products, count, Product::ONE);
     }
 
     fn answer(&mut self, _: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {

@@ -1,7 +1,7 @@
 //! From the intervals of sums to the answers of outputs, whatever was summed.
 
 use super::lengths::Lengths;
-use super::round::{Ends, Interval, Narrow};
+use super::round::{Ends, Interval, MOST_BELOW, Narrow};
 use crate::exact::exponent_of;
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
@@ -276,7 +276,7 @@ impl Finish<'_> {
     /// The number that is made of the sums of output `i`, and whether that could be had; without a
     /// branch, so that outputs are answered by vectors.
     #[inline(always)]
-    fn number<const ASKED: u8>(&self, i: usize, ddof: u64) -> (Interval, bool) {
+    fn number<const ASKED: u8>(&self, i: usize, ddof: u64, inverse: f64) -> (Interval, bool) {
         let (sum, second) = (self.pair.first.get(i), self.pair.second.get(i));
         let known = match self.least {
             Some(least) => second.is_above(least) | second.is_zero(),
@@ -285,7 +285,7 @@ impl Finish<'_> {
         let (number, there) = match ASKED {
             SUM => (sum, true),
             SECOND => (second, true),
-            MEAN => sum.divided(self.lens[i]),
+            MEAN => sum.divided(self.lens[i], inverse),
             ROOT => second.root(),
             HIGH | LOW => {
                 let half = if ASKED == HIGH { sum.high } else { sum.low };
@@ -293,7 +293,8 @@ impl Finish<'_> {
                 (Interval { high: half, low: 0.0, off: 0.0 }, exact)
             }
             _ => {
-                let (variance, sure) = Interval::variance(sum, second, self.lens[i], ddof);
+                let (variance, sure) =
+                    Interval::variance(sum, second, [self.lens[i], inverse], ddof);
                 let (found, real) =
                     if ASKED == DEVIATION { variance.root() } else { (variance, true) };
                 let special = variance.is_special();
@@ -320,13 +321,20 @@ impl Finish<'_> {
     #[inline(always)]
     fn find<const ASKED: u8>(self, ddof: u64) {
         let count = self.count.min(TOGETHER);
-        for i in 0..count {
-            let (number, there) = self.number::<ASKED>(i, ddof);
+        // Outputs have as many elements each, as a rule.
+        let divisor = |n: f64| if ASKED == MEAN { n } else { n * (n - ddof as f64) };
+        let mut inverses = [1.0 / divisor(self.lens[0]); TOGETHER];
+        if self.lens[..count].iter().fold(false, |other, &n| other | (n != self.lens[0])) {
+            inverses = self.lens.map(|n| 1.0 / divisor(n));
+        }
+        for (i, &inverse) in inverses[..count].iter().enumerate() {
+            let (number, there) = self.number::<ASKED>(i, ddof, inverse);
             self.numbers.set(i, number.only_if(there));
         }
         if ASKED == MEAN {
             for i in 0..count {
-                if self.numbers.off[i] == f64::INFINITY {
+                let is_small = self.pair.first.high[i].abs() < MOST_BELOW;
+                if self.numbers.off[i] == f64::INFINITY && is_small {
                     let (number, there) = self.pair.first.get(i).divided_below(self.lens[i]);
                     self.numbers.set(i, number.only_if(there));
                 }

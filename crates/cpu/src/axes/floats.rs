@@ -7,7 +7,9 @@
 
 use super::exponentials::Logarithms;
 use super::finish::{Asked, Intervals, Pair, Request, Scratch, TOGETHER, Wanted};
-use super::fold::{Accumulators, Cells, Fold, Left, Part, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{
+    Accumulators, Cells, Fold, Left, Part, RaggedCells, RaggedFold, begin_with, of_one_fold,
+};
 use super::lengths::Lengths;
 use super::lift::{Lift, lift};
 use super::measures::{FLUSHED, Frame, LARGEST_SCALE, LEAST_SQUARES, LOST, Measure};
@@ -180,14 +182,14 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
         !M::SHIFTED
     }
 
-    fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        Box::new(FloatCells::new(self, outputs))
+    fn cells(&self) -> Box<dyn Cells> {
+        Box::new(FloatCells::new(self))
     }
 }
 
 impl<O: Operands, M: Measure<P>, const P: usize> RaggedFold for Floats<O, M, P> {
-    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
-        Box::new(FloatCells::new(self, segments))
+    fn ragged(&self) -> Box<dyn RaggedCells> {
+        Box::new(FloatCells::new(self))
     }
 }
 
@@ -217,21 +219,18 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         M::PRODUCTS && !O::PAIRED && matches!(<O::Item as Element>::DTYPE, DType::F64);
     const LIFTS: bool = Self::LEAVES && M::FRAMED;
 
-    fn new(fold: &Floats<O, M, P>, outputs: usize) -> Self {
-        let parts = core::array::from_fn(|_| vec![0.0; outputs]);
-        let mut cells = FloatCells {
+    fn new(fold: &Floats<O, M, P>) -> Self {
+        FloatCells {
             fold: *fold,
             own: fold.asked,
-            parts,
+            parts: [const { Vec::new() }; P],
             firsts: Vec::new(),
             surveys: false,
             leaves: false,
             lifts: Vec::new(),
             lifted: Vec::new(),
             scratch: Scratch::default(),
-        };
-        cells.clear(outputs);
-        cells
+        }
     }
 
     /// Makes these elements the origins of outputs from `place` on.
@@ -373,7 +372,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
 
     fn clear(&mut self, count: usize) {
         self.leaves = false;
-        self.parts.iter_mut().for_each(|part| part[..count].fill(0.0));
+        self.parts.iter_mut().for_each(|part| begin_with(part, count, 0.0));
         if const { M::FRAMED } {
             self.parts[Frame::scale(P)][..count].fill(1.0);
         }
@@ -528,12 +527,14 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
             None => rows.sums(isa, asked, out),
         };
         if asked == Asked::LogSum {
-            let is_lost = |x: &&mut O::Item| x.wide().abs() < LOST_LOGARITHM;
+            let [lost, least] =
+                const { single_logarithms(matches!(<O::Item as Element>::DTYPE, DType::F64)) };
+            let is_lost = |x: &&mut O::Item| x.wide().abs() < lost;
             to.iter_mut().filter(is_lost).for_each(|x| *x = O::Item::at_once(0.0));
+            let is_tiny = |x: O::Item| (x.wide() != 0.0) & (x.wide().abs() < least);
+            rows.leave((0..to.len()).filter(|&i| is_tiny(to[i])));
         }
-        let is_tiny = |x: &O::Item| (x.wide() != 0.0) & (x.wide().abs() < LEAST_LOGARITHM);
-        let tiny = asked == Asked::LogSum && to.iter().fold(false, |any, x| any | is_tiny(x));
-        rows.found(found && !tiny, to, nans)
+        rows.found(found, to, nans)
     }
 
     fn merge(&mut self, others: &dyn Cells) {
@@ -568,18 +569,22 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
     }
 }
 
-/// A log-sum-exp of one element that is no smaller, or zero, is this element: what terms are rounded
-/// by is less than half of its last place (`core/op/logsumexp.rs`).
-const LEAST_LOGARITHM: f64 = crate::exact::power_of_two(-22);
-/// That of one element below it is 0: its term is the integer that stands for 1, as units of terms
-/// are 2^-129 and larger.
-const LOST_LOGARITHM: f64 = crate::exact::power_of_two(-150);
+/// What a log-sum-exp of one element, `x`, is: 0 below the first of these magnitudes, and `x` from the
+/// second on (`core/op/logsumexp.rs`).
+///
+/// Below the first one the term is 1: of f64 it is `1 + x` in two f64, and the second is rounded to a
+/// multiple of 2^-129; of shorter floats one f64 holds it. What terms are rounded by, 2^-94 and
+/// 2^-47.9, is less than half of the last place of the second one, and `x` is a number.
+const fn single_logarithms(is_long: bool) -> [f64; 2] {
+    let [lost, least] = if is_long { [-131, -38] } else { [-54, -22] };
+    [crate::exact::power_of_two(lost), crate::exact::power_of_two(least)]
+}
 
 /// Whether the answer of a single element is its magnitude, or itself; `None` if it is neither.
 fn single_magnitude<O: Operands, M: Measure<P>, const P: usize>(asked: Asked) -> Option<bool> {
     match asked {
         _ if O::PAIRED => None,
-        // The logarithm of an exponential, unless it is tiny: see `LEAST_LOGARITHM`.
+        // The logarithm of an exponential, unless it is tiny: see `single_logarithms`.
         Asked::Sum | Asked::Mean | Asked::LogSum => Some(false),
         Asked::Second => (!M::PRODUCTS).then_some(true),
         // The root of a square.

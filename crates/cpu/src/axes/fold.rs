@@ -34,20 +34,27 @@ pub(crate) trait Fold: Sync {
     fn has_sums(&self) -> bool {
         true
     }
-    /// Accumulators that have seen nothing.
-    fn cells(&self, outputs: usize) -> Box<dyn Cells>;
+    /// Accumulators, which have memory from when they are [cleared](Accumulators::clear): what is
+    /// answered from registers needs none.
+    fn cells(&self) -> Box<dyn Cells>;
 }
 
 /// The same operation on segments.
 pub(crate) trait RaggedFold: Sync {
-    /// Accumulators for this many segments.
-    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells>;
+    /// Accumulators, likewise.
+    fn ragged(&self) -> Box<dyn RaggedCells>;
+}
+
+/// Makes these `count` times a value: parts of accumulators that have seen nothing.
+pub(super) fn begin_with<T: Clone>(parts: &mut Vec<T>, count: usize, value: T) {
+    parts.clear();
+    parts.resize(count, value);
 }
 
 /// Accumulators for some outputs of one operation. What they cannot answer is answered in
 /// the general way, so that they may be quick rather than complete.
 pub(crate) trait Accumulators {
-    /// Makes the first `count` of them as if they had seen nothing.
+    /// Makes them `count` that have seen nothing.
     fn clear(&mut self, count: usize);
     /// Writes the answers of outputs: words as wide as the numbers of the operation, as many
     /// as `to` has room for, and aligned. Places without an answer go to `missing`, in order.

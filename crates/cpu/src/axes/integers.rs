@@ -437,7 +437,7 @@ impl<T: Integer> Lanes for LongPowers<T> {
                 let (rest, second) = less.overflowing_sub(u64::from(borrow));
                 (*limb, borrow) = (rest, first | second);
             }
-            [Interval::ZERO, Interval::of_limbs(&spread).divided(n as f64).0]
+            [Interval::ZERO, Interval::of_limbs(&spread).divided(n as f64, 1.0 / n as f64).0]
         };
         request.finish_each(asked, to, sums);
     }

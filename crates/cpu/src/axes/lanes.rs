@@ -1,7 +1,9 @@
 //! Accumulators of plain words, in loops that compilers turn into vectors.
 
 use super::finish::{Request, Scratch};
-use super::fold::{Accumulators, Cells, Fold, Left, Part, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{
+    Accumulators, Cells, Fold, Left, Part, RaggedCells, RaggedFold, begin_with, of_one_fold,
+};
 use super::lengths::Lengths;
 use super::short::{self, rows_of};
 use crate::isa::Isa;
@@ -155,14 +157,14 @@ impl<L: Lanes> Fold for Laned<L> {
         self.lanes.neutral().is_some()
     }
 
-    fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        Box::new(LanedCells::new(*self, outputs))
+    fn cells(&self) -> Box<dyn Cells> {
+        Box::new(LanedCells::new(*self))
     }
 }
 
 impl<L: Lanes> RaggedFold for Laned<L> {
-    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
-        Box::new(LanedCells::new(*self, segments))
+    fn ragged(&self) -> Box<dyn RaggedCells> {
+        Box::new(LanedCells::new(*self))
     }
 }
 
@@ -176,9 +178,8 @@ struct LanedCells<L: Lanes> {
 }
 
 impl<L: Lanes> LanedCells<L> {
-    fn new(fold: Laned<L>, outputs: usize) -> Self {
-        let (a, b, c) = L::START;
-        let (a, b, c) = (vec![a; outputs], vec![b; outputs], vec![c; outputs]);
+    fn new(fold: Laned<L>) -> Self {
+        let (a, b, c) = (Vec::new(), Vec::new(), Vec::new());
         LanedCells { fold, a, b, c, scratch: Scratch::default() }
     }
 }
@@ -190,9 +191,9 @@ impl<L: Lanes> Accumulators for LanedCells<L> {
 
     fn clear(&mut self, count: usize) {
         let (a, b, c) = L::START;
-        self.a[..count].fill(a);
-        self.b[..count].fill(b);
-        self.c[..count].fill(c);
+        begin_with(&mut self.a, count, a);
+        begin_with(&mut self.b, count, b);
+        begin_with(&mut self.c, count, c);
     }
 
     fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {

@@ -1,7 +1,7 @@
 //! Products of floats for many outputs: sums of exponents and logarithms, which
 //! `core/op/logarithm.rs` makes of elements, side by side.
 
-use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, begin_with, of_one_fold};
 use super::lengths::Lengths;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
@@ -34,14 +34,14 @@ impl<T: FloatElement> Fold for Products<T> {
         true
     }
 
-    fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        Box::new(LogSums::<T>::new(self.isa, outputs))
+    fn cells(&self) -> Box<dyn Cells> {
+        Box::new(LogSums::<T>::new(self.isa))
     }
 }
 
 impl<T: FloatElement> RaggedFold for Products<T> {
-    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
-        Box::new(LogSums::<T>::new(self.isa, segments))
+    fn ragged(&self) -> Box<dyn RaggedCells> {
+        Box::new(LogSums::<T>::new(self.isa))
     }
 }
 
@@ -79,14 +79,9 @@ fn store(from: &[u64; TOGETHER], to: &mut [u64]) {
 }
 
 impl<T: FloatElement> LogSums<T> {
-    fn new(isa: Isa, outputs: usize) -> Self {
-        LogSums {
-            isa,
-            words: core::array::from_fn(|_| vec![0; outputs]),
-            held: vec![0; outputs],
-            sums: vec![LogSum::default(); outputs],
-            item: PhantomData,
-        }
+    fn new(isa: Isa) -> Self {
+        let words = [const { Vec::new() }; WORDS];
+        LogSums { isa, words, held: Vec::new(), sums: Vec::new(), item: PhantomData }
     }
 
     /// The words of some outputs, at most [`TOGETHER`].
@@ -116,9 +111,9 @@ impl<T: FloatElement> LogSums<T> {
 
 impl<T: FloatElement> Accumulators for LogSums<T> {
     fn clear(&mut self, count: usize) {
-        self.words.iter_mut().for_each(|words| words[..count].fill(0));
-        self.held[..count].fill(0);
-        self.sums[..count].fill(LogSum::default());
+        self.words.iter_mut().for_each(|words| begin_with(words, count, 0));
+        begin_with(&mut self.held, count, 0);
+        begin_with(&mut self.sums, count, LogSum::default());
     }
 
     fn answer(&mut self, _: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {

@@ -9,7 +9,9 @@
 
 use super::finish::{Asked, Intervals, Request, Scratch, TOGETHER, Wanted};
 use super::floats::Alone;
-use super::fold::{Accumulators, Cells, Fold, Left, RaggedCells, RaggedFold, of_one_fold};
+use super::fold::{
+    Accumulators, Cells, Fold, Left, RaggedCells, RaggedFold, begin_with, of_one_fold,
+};
 use super::lengths::Lengths;
 use super::round::Interval;
 use super::short::{self, Short};
@@ -62,14 +64,14 @@ impl<const MAGNITUDES: bool> Fold for Ranged<MAGNITUDES> {
         true
     }
 
-    fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        Box::new(RangedCells::new(*self, outputs))
+    fn cells(&self) -> Box<dyn Cells> {
+        Box::new(RangedCells::new(*self))
     }
 }
 
 impl<const MAGNITUDES: bool> RaggedFold for Ranged<MAGNITUDES> {
-    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
-        Box::new(RangedCells::new(*self, segments))
+    fn ragged(&self) -> Box<dyn RaggedCells> {
+        Box::new(RangedCells::new(*self))
     }
 }
 
@@ -84,9 +86,9 @@ struct RangedCells<const MAGNITUDES: bool> {
 }
 
 impl<const MAGNITUDES: bool> RangedCells<MAGNITUDES> {
-    fn new(fold: Ranged<MAGNITUDES>, outputs: usize) -> Self {
-        let (least, most) = (vec![u32::MAX; outputs], vec![0; outputs]);
-        RangedCells { fold, sums: vec![0.0; outputs], least, most, scratch: Scratch::default() }
+    fn new(fold: Ranged<MAGNITUDES>) -> Self {
+        let (sums, least, most) = (Vec::new(), Vec::new(), Vec::new());
+        RangedCells { fold, sums, least, most, scratch: Scratch::default() }
     }
 
     /// The accumulators of `count` outputs from `place` on.
@@ -105,9 +107,9 @@ impl<const MAGNITUDES: bool> RangedCells<MAGNITUDES> {
 
 impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
     fn clear(&mut self, count: usize) {
-        self.sums[..count].fill(0.0);
-        self.least[..count].fill(u32::MAX);
-        self.most[..count].fill(0);
+        begin_with(&mut self.sums, count, 0.0);
+        begin_with(&mut self.least, count, u32::MAX);
+        begin_with(&mut self.most, count, 0);
     }
 
     fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {

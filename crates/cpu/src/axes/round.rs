@@ -17,6 +17,8 @@ pub(super) struct Interval {
 
 /// What one operation on the low parts can be off by, doubled for good measure.
 const UNIT: f64 = f64::EPSILON;
+/// Numbers from which on no quotient is [that small](Interval::divided_below).
+pub(super) const MOST_BELOW: f64 = 2e-100;
 /// Quotients and roots below have remainders that f64 may not hold.
 const LEAST: f64 = 1e-250;
 
@@ -26,6 +28,16 @@ pub(super) fn two_sum(a: f64, b: f64) -> [f64; 2] {
     let t = a + b;
     let z = t - a;
     [t, (a - (t - z)) + (b - z)]
+}
+
+/// A remainder divided by `n`, of which the inverse is known, and whether that is exact: divisions take
+/// ten times as long as products. A quotient that f64 holds is found, as the second product is far
+/// below its last place; of others the first one is off by two roundings, and the sum rounds once.
+#[inline(always)]
+fn quotient_by_inverse(remainder: f64, n: f64, inverse: f64) -> (f64, bool) {
+    let near = remainder * inverse;
+    let found = (-near).mul_add(n, remainder).mul_add(inverse, near);
+    (found, (-found).mul_add(n, remainder) == 0.0)
 }
 
 impl Interval {
@@ -209,11 +221,12 @@ impl Interval {
         Interval { high, low, ..self }
     }
 
-    /// The number divided by an integer `n`, and whether that could be had.
+    /// The number divided by an integer `n`, of which the inverse is known, and whether that could be
+    /// had.
     #[inline(always)]
-    pub(super) fn divided(self, n: f64) -> (Interval, bool) {
+    pub(super) fn divided(self, n: f64, inverse: f64) -> (Interval, bool) {
         let number = self.normal();
-        let (found, sure) = number.quotient(n);
+        let (found, sure) = number.quotient(n, inverse);
         // What has no second part is divided by one operation, however small; and such are f64.
         let is_plain = (number.low == 0.0) & (number.off == 0.0);
         let tiny = is_plain & (found.high.abs() <= LEAST);
@@ -228,11 +241,11 @@ impl Interval {
     pub(super) fn divided_below(self, n: f64) -> (Interval, bool) {
         const UP: i32 = 600;
         let up = power_of_two(UP);
-        let is_small = self.high.abs() < 2e-100 && 0.0 < n && n < 9_007_199_254_740_992.0;
+        let is_small = self.high.abs() < MOST_BELOW && 0.0 < n && n < 9_007_199_254_740_992.0;
         // Exact, of `off` as well.
         let [high, low, off] = [self.high, self.low, self.off].map(|x| x * up);
         let number = Interval { high, low, off };
-        let (found, sure) = number.normal().quotient(n);
+        let (found, sure) = number.normal().quotient(n, 1.0 / n);
         let (found, whole) = found.times_power(-UP);
         (found, is_small && sure && whole)
     }
@@ -240,16 +253,16 @@ impl Interval {
     /// A normal number divided by `n`. The remainder of the rounded quotient is
     /// representable, so that the fused operation gives it exactly.
     #[inline(always)]
-    fn quotient(self, n: f64) -> (Interval, bool) {
+    fn quotient(self, n: f64, inverse: f64) -> (Interval, bool) {
         let high = self.high / n;
         let [remainder, lost] = two_sum((-high).mul_add(n, self.high), self.low);
-        let low = remainder / n;
+        let (low, exact) = quotient_by_inverse(remainder, n, inverse);
         let whole = (self.high == 0.0) & (self.low == 0.0) & (self.off == 0.0);
         // Both are exact where the mean lies in the middle between two numbers, which no
-        // interval tells; otherwise two operations made `low`.
-        let exact = (lost == 0.0) & ((-low).mul_add(n, remainder) == 0.0);
+        // interval tells; otherwise three operations made `low`.
+        let exact = (lost == 0.0) & exact;
         let rounded = if exact { 0.0 } else { low.abs() * (4.0 * UNIT) };
-        let off = rounded + self.off / n * (1.0 + 4.0 * UNIT);
+        let off = rounded + self.off * inverse * (1.0 + 4.0 * UNIT);
         (Interval { high, low, off }, whole | (high.abs() > LEAST))
     }
 
@@ -262,20 +275,22 @@ impl Interval {
         let high = x.sqrt();
         // Exact: the remainder of a rounded root is representable.
         let remainder = (-high).mul_add(high, x);
-        let low = (remainder + low) / (2.0 * high);
+        let inverse = 1.0 / high;
+        let low = (remainder + low) * (0.5 * inverse);
         // Of the series of the root the next term is at most `low^2 / high`.
-        let rest = if low == 0.0 { 0.0 } else { low * low / high + low.abs() * (4.0 * UNIT) };
-        let off = rest + off / high;
+        let rest = if low == 0.0 { 0.0 } else { low * low * inverse + low.abs() * (4.0 * UNIT) };
+        let off = rest + off * inverse;
         let found = Interval { high, low, off };
         (found.or(Interval::ZERO, zero), zero | certain)
     }
 
-    /// `(n squares - sum^2) / (n (n - ddof))` for an integer `n`, and whether that could be had.
+    /// `(n squares - sum^2) / (n (n - ddof))` for an integer `n`, and whether that could be had; the
+    /// inverse is that of the divisor.
     #[inline(always)]
     pub(super) fn variance(
         sum: Interval,
         squares: Interval,
-        n: f64,
+        [n, inverse]: [f64; 2],
         ddof: u64,
     ) -> (Interval, bool) {
         // Exact where it is positive: `n` is an integer below 2^26 then.
@@ -311,7 +326,7 @@ impl Interval {
         let numerator = numerator.normal();
         let zero = (numerator.high == 0.0) & (numerator.low == 0.0) & (numerator.off == 0.0);
         // Of an exact 0 the quotient is that.
-        let (found, whole) = numerator.quotient(divisor);
+        let (found, whole) = numerator.quotient(divisor, inverse);
         let sure = usual & (zero | (numerator.is_above(0.0) & whole));
         let found = found.or(Interval::of_special(f64::NAN), none).or(Interval::ZERO, one);
         (found, if none | one { finite } else { sure })
@@ -360,10 +375,10 @@ pub(super) trait Narrow: Element + FloatFormat {
         let _ = scale;
         (Self::narrow(high, low), false)
     }
-    /// The same divided by an integer below 2^26.
+    /// The same divided by an integer below 2^26, of which the inverse is known.
     #[inline(always)]
-    fn mean(high: f64, low: f64, n: f64) -> (Self, bool) {
-        let _ = n;
+    fn mean(high: f64, low: f64, n: f64, inverse: f64) -> (Self, bool) {
+        let _ = (n, inverse);
         (Self::narrow(high, low), false)
     }
     /// Rounds numbers, by loops that compilers turn into vectors: these leave more in doubt than
@@ -406,13 +421,13 @@ impl Narrow for f64 {
     /// A rounded quotient has a remainder that f64 holds, and this and the second number say how
     /// far it is off.
     #[inline(always)]
-    fn mean(high: f64, low: f64, n: f64) -> (f64, bool) {
+    fn mean(high: f64, low: f64, n: f64, inverse: f64) -> (f64, bool) {
         let quotient = (high + 0.0) / n;
         let [remainder, lost] = two_sum((-quotient).mul_add(n, high), low);
-        let rest = remainder / n;
+        let (rest, exact) = quotient_by_inverse(remainder, n, inverse);
         // Exact where the mean lies in the middle between two numbers: see `quotient`. Otherwise
-        // two operations made the rest.
-        let exact = (lost == 0.0) & ((-rest).mul_add(n, remainder) == 0.0);
+        // three operations made the rest.
+        let exact = (lost == 0.0) & exact;
         let off = if exact { 0.0 } else { rest.abs() * (4.0 * UNIT) };
         let (least, most) = (quotient + (rest - off), quotient + (rest + off));
         let usual = (quotient.abs() > LEAST) & (least.to_bits() == most.to_bits());
@@ -464,10 +479,10 @@ impl Narrow for f32 {
     /// Rounding a rounded quotient differs from rounding it once if the first leads to the
     /// middle between two f32: what is two units to either side rounds differently then.
     #[inline(always)]
-    fn mean(high: f64, low: f64, n: f64) -> (f32, bool) {
+    fn mean(high: f64, low: f64, n: f64, inverse: f64) -> (f32, bool) {
         let quotient = (high + 0.0) / n;
         if low != 0.0 {
-            let rest = ((-quotient).mul_add(n, high) + low) / n;
+            let rest = ((-quotient).mul_add(n, high) + low) * inverse;
             let off = rest.abs() * (4.0 * UNIT);
             let [least, most] = [rest - off, rest + off].map(|rest| f32::narrow(quotient, rest));
             return (least, least.to_bits() == most.to_bits());
@@ -646,7 +661,8 @@ mod tests {
                 Interval { high, low: (x - high as i128) as f64, off: 0.0 }
             };
             let sums = [interval(sum.into()), interval(squares)];
-            let (found, sure) = Interval::variance(sums[0], sums[1], n as f64, 0);
+            let (found, sure) =
+                Interval::variance(sums[0], sums[1], [n as f64, 1.0 / (n * n) as f64], 0);
             let (found, whole) = found.nearest::<f64>();
             assert!(sure && whole, "{items:?}");
             // An integer over a power of two.

@@ -206,8 +206,6 @@ const CALM: usize = 15;
 /// next blocks begin with that one.
 struct Team<'a> {
     asked: &'a Asked<'a>,
-    /// Outputs that have accumulators at a time.
-    outputs: usize,
     /// Accumulators of each stage that was needed.
     cells: Several<Option<Box<dyn Cells>>>,
     /// The stage that blocks begin with, and how many will.
@@ -227,17 +225,16 @@ struct Turn {
 
 impl<'a> Team<'a> {
     /// A team for data that has NaNs, or that may.
-    fn new(asked: &'a Asked<'a>, outputs: usize, nans: bool) -> Team<'a> {
+    fn new(asked: &'a Asked<'a>, nans: bool) -> Team<'a> {
         let cells = asked.stages.iter().map(|_| None).collect();
-        let team = Team { asked, outputs, cells, start: 0, calm: 0, turn: None };
+        let team = Team { asked, cells, start: 0, calm: 0, turn: None };
         let omitted = nans && asked.omission().is_some();
         if omitted { Team { start: 1, calm: CALM, ..team } } else { team }
     }
 
     /// The accumulators of a stage.
     fn cells(&mut self, stage: usize) -> &mut dyn Cells {
-        let Team { asked, outputs, cells, .. } = self;
-        &mut **cells[stage].get_or_insert_with(|| asked.stages[stage].fold.cells(*outputs))
+        &mut **self.cells[stage].get_or_insert_with(|| self.asked.stages[stage].fold.cells())
     }
 
     /// Those of the stage that a block begins with.
@@ -364,9 +361,8 @@ impl Run<'_> {
             let most = if threads == 1 { 1 } else { blocks };
             let done = self.threads.run(most, || {
                 let (mut space, mut failed) = (Space::default(), None);
-                let cells = strips.map_or(strip, |strips| strips.cells(outputs));
                 let mut teams: Several<Team<'_>> =
-                    asked.iter().map(|a| Team::new(a, cells, nans)).collect();
+                    asked.iter().map(|a| Team::new(a, nans)).collect();
                 let mut own = beside(chunk.is_some(), block.min(outputs));
                 while let Some(piece) = pieces.take() {
                     let piece = piece * block..outputs.min((piece + 1) * block);
@@ -430,12 +426,13 @@ impl Run<'_> {
                     // Positions ascend within a piece, but not from one to the next: each has
                     // accumulators of its own.
                     let mut teams: Vec<Team<'_>> =
-                        asked.iter().map(|a| Team::new(a, count, nans)).collect();
+                        asked.iter().map(|a| Team::new(a, nans)).collect();
                     let how = teams.first().and_then(Team::preparation);
                     let mut cells: Vec<&mut dyn Cells> =
                         teams.iter_mut().map(Team::first).collect();
                     space.counts.clear();
                     space.counts.resize(count, 0);
+                    cells.iter_mut().for_each(|cells| cells.clear(count));
                     self.begin(&mut cells, &outputs, &mut space);
                     let part = (axis, parts[piece].clone());
                     self.take_in(&mut cells, outputs.clone(), Some(part), how, &mut space);
@@ -575,7 +572,9 @@ impl Run<'_> {
         cells.iter_mut().for_each(|cells| cells.clear(outputs.len()));
         let count = |space: &mut Space| {
             space.counts.clear();
-            space.counts.resize(outputs.len(), u64::from(self.initial.is_some()));
+            if how.is_some() {
+                space.counts.resize(outputs.len(), u64::from(self.initial.is_some()));
+            }
         };
         count(space);
         let surveyed = cells.iter_mut().filter_map(|cells| {
@@ -903,19 +902,13 @@ impl Run<'_> {
             let together = before * FEW >= outputs.len();
             let (tables, batch) = match self.gathered_together() {
                 _ if together => (tables, before),
-                Some(batch) => (None, batch.min(team.outputs).min(before)),
+                Some(batch) => (None, batch.min(before)),
                 None => (None, 1),
             };
             let count = if together { outputs.len() } else { batch };
             let mut words = vec![0u64; (count * size).div_ceil(8)];
             let words: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
-            let mut whole;
-            let cells: &mut dyn Cells = if tables.is_some() || count <= team.outputs {
-                team.cells(stage)
-            } else {
-                whole = team.asked.stages[stage].fold.cells(count);
-                &mut *whole
-            };
+            let cells = team.cells(stage);
             let mut kept = 0;
             for from in (0..before).step_by(batch) {
                 let some = from..before.min(from + batch);

@@ -83,6 +83,7 @@ pub(super) fn ask_ahead<T>(row: *const T, elements: usize) {
 ///
 /// # Safety
 /// The tables have elements of this type, and at least `columns` columns.
+#[inline(always)]
 pub(super) unsafe fn rows_of<T>(
     tables: &[Table<'_, ()>],
     columns: usize,
@@ -116,6 +117,7 @@ impl<O: Operands> Short<O> {
     ///
     /// # Safety
     /// All elements of the tables may be read as long as this is used, and are of this type.
+    #[inline(always)]
     pub(super) unsafe fn new(tables: [&[Table<'_, ()>]; 2], columns: usize) -> Option<Short<O>> {
         // SAFETY: passed on from the caller.
         let (first, len) = unsafe { rows_of(tables[0], columns)? };
@@ -127,6 +129,11 @@ impl<O: Operands> Short<O> {
             rows[1] = second;
         }
         Some(Short { rows, len, columns, left: Left::new() })
+    }
+
+    /// Leaves columns without an answer.
+    pub(super) fn leave(&mut self, columns: impl Iterator<Item = usize>) {
+        self.left.extend(columns);
     }
 
     /// The columns that are not answered, if most of them are `found`: NaNs are left, too, where they
@@ -151,7 +158,7 @@ impl<O: Operands> Short<O> {
             Asked::Mean if self.len.is_power_of_two() => {
                 self.hand::<ELEMENT>(isa, Scaled { scale: 1.0 / len, to })
             }
-            Asked::Mean => self.hand::<ELEMENT>(isa, Means { len, to }),
+            Asked::Mean => self.hand::<ELEMENT>(isa, Means { len, inverse: 1.0 / len, to }),
             _ => false,
         }
     }
@@ -327,6 +334,7 @@ impl<O: Operands> Short<O> {
         let group = 2 * S::LANES;
         let Some(last) = self.columns.checked_sub(group) else { return false };
         let (mut high, mut low, mut left) = ([0.0; GROUP], [0.0; GROUP], Left::new());
+        let mut far = false;
         // SAFETY: whole groups of columns; the buffers hold two of the widest vectors.
         unsafe {
             let (zero, one) = (S::splat(0.0), S::splat(core::hint::black_box(1.0)));
@@ -334,6 +342,14 @@ impl<O: Operands> Short<O> {
             for column in (0..self.columns).step_by(group) {
                 // The last group has some of the columns before it.
                 let at = column.min(last);
+                if const { Self::WIDE } && ERRORS == EXACT && far {
+                    // As far apart as those before, as a rule.
+                    far = self.bounded::<S, TERM>(at, one, out, &mut left);
+                    if left.len() * LEFT > self.columns {
+                        return false;
+                    }
+                    continue;
+                }
                 let [a, b] = self.added::<S, TERM, ERRORS>(at, one);
                 let exact = ERRORS == NONE && !Self::WIDE
                     || if const { Self::WIDE } {
@@ -358,7 +374,7 @@ impl<O: Operands> Short<O> {
                     S::store(S::or(S::sub(b[0], b[0]), b[2]), odd[S::LANES..].as_mut_ptr());
                     let sums = [&mut high, &mut low, &mut odd];
                     if !self.special::<S, TERM>(at, sums, out, &mut left) {
-                        self.bounded::<S, TERM>(at, one, out, &mut left);
+                        far = self.bounded::<S, TERM>(at, one, out, &mut left);
                     }
                 } else if !exact {
                     // The errors' magnitudes tell the answer, as a rule.
@@ -439,7 +455,7 @@ impl<O: Operands> Short<O> {
         sums
     }
 
-    /// The same for a group whose sums are not exact.
+    /// The same for a group whose sums are not exact; whether they are not, indeed.
     ///
     /// # Safety
     /// See [`Simd`].
@@ -450,7 +466,7 @@ impl<O: Operands> Short<O> {
         one: S::F,
         out: &mut impl Out,
         left: &mut Left,
-    ) {
+    ) -> bool {
         let group = 2 * S::LANES;
         let mut parts = [[0.0; GROUP]; 4];
         // SAFETY: as in `each`.
@@ -462,13 +478,26 @@ impl<O: Operands> Short<O> {
             }
         }
         let [mut high, mut least, more, mut most] = parts;
+        let share = self.len as f64 * f64::EPSILON;
+        let far = most[..group].iter().fold(false, |far, &off| far | (off != 0.0));
+        // By a few operations, whose ends are taken apart by what these round.
+        let mut ends = [[0.0; GROUP]; 2];
+        for i in 0..group {
+            let magnitudes = least[i].abs() + more[i].abs();
+            let off = most[i] * share + magnitudes * (2.0 * f64::EPSILON) + f64::MIN_POSITIVE;
+            let off = if most[i] == 0.0 { 0.0 } else { off };
+            let rest = least[i] + more[i];
+            (ends[0][i], ends[1][i]) = (rest - off, rest + off);
+        }
+        if out.put(at, &high[..group], ends.each_ref().map(|end| &end[..group])) {
+            return far;
+        }
         // Of f64 an infinite sum may be too large only.
         let mut special = high;
         if const { Self::WIDE } && high[..group].iter().any(|s| !s.is_finite()) {
             // SAFETY: passed on from the caller.
             special = unsafe { self.small::<S, TERM>(at) };
         }
-        let share = self.len as f64 * f64::EPSILON;
         for i in 0..group {
             let (s, [sum, low]) = (high[i], two_sum(high[i], least[i]));
             // Each sum is rounded, by at most half of this share of the magnitudes.
@@ -485,6 +514,7 @@ impl<O: Operands> Short<O> {
         }
         let special = Self::WIDE.then_some(&special[..group]);
         settle(at, &high[..group], [&least[..group], &most[..group]], special, out, left);
+        far
     }
 
     /// [`each`](Self::each) for f32, by plain sums whose elements are so near to each other that nothing
@@ -550,10 +580,10 @@ fn settle<const N: usize>(
     if !out.put(at, high, low) {
         unsure(at, high, low, out, left);
     }
-    for (&sum, i) in special.unwrap_or_default().iter().zip(at..) {
-        if !sum.is_finite() && !out.set(i, if sum.is_nan() { f64::NAN } else { sum }) {
-            left.push(i);
-        }
+    if let Some(special) = special
+        && !out.set(at, special)
+    {
+        left.extend((0..special.len()).filter(|&i| !special[i].is_finite()).map(|i| at + i));
     }
 }
 
@@ -647,11 +677,20 @@ trait Out {
     /// Takes those of some columns, and those of their errors: none where there are no errors, or
     /// what they are at least and at most. Returns whether all answers are right.
     fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool;
-    /// Answers a column by an infinity or NaN; false if these are no answers.
+    /// Answers those of some columns whose sums are infinite or NaN; false if that is not known.
     #[inline(always)]
-    fn set(&mut self, column: usize, answer: f64) -> bool {
-        let _ = (column, answer);
+    fn set(&mut self, column: usize, sums: &[f64]) -> bool {
+        let _ = (column, sums);
         false
+    }
+}
+
+/// Makes sums that are infinite or NaN answers; without a branch, as any may be.
+#[inline(always)]
+fn set_special<T: Narrow>(to: &mut [T], sums: &[f64]) {
+    for (to, &sum) in to.iter_mut().zip(sums) {
+        let answer = if sum.is_nan() { T::from_bits(T::NAN_BITS) } else { T::at_once(sum) };
+        *to = if sum.is_finite() { *to } else { answer };
     }
 }
 
@@ -700,8 +739,8 @@ struct Scaled<'a, T> {
 
 impl<T: Narrow> Out for Scaled<'_, T> {
     #[inline(always)]
-    fn set(&mut self, column: usize, answer: f64) -> bool {
-        self.to[column] = T::at_once(answer);
+    fn set(&mut self, column: usize, sums: &[f64]) -> bool {
+        set_special(&mut self.to[column..], sums);
         true
     }
 
@@ -716,22 +755,26 @@ impl<T: Narrow> Out for Scaled<'_, T> {
 /// Where sums go, divided by `len`.
 struct Means<'a, T> {
     len: f64,
+    inverse: f64,
     to: &'a mut [T],
 }
 
 impl<T: Narrow> Out for Means<'_, T> {
     #[inline(always)]
-    fn set(&mut self, column: usize, answer: f64) -> bool {
-        self.to[column] = T::at_once(answer);
+    fn set(&mut self, column: usize, sums: &[f64]) -> bool {
+        set_special(&mut self.to[column..], sums);
         true
     }
 
     #[inline(always)]
     fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
-        let (len, to) = (self.len, &mut self.to[column..column + high.len()]);
+        let (len, inverse) = (self.len, self.inverse);
+        let to = &mut self.to[column..column + high.len()];
         // Ends are rounded to odd, which is not all that a quotient has to know.
         let share = if N > 1 { 2.0 * f64::EPSILON } else { 0.0 };
-        answer!(to, low, |i, end, side| T::mean(high[i], end + side * end.abs() * share, len))
+        answer!(to, low, |i, end, side| {
+            T::mean(high[i], end + side * end.abs() * share, len, inverse)
+        })
     }
 }
 
@@ -832,6 +875,11 @@ struct Zeros<'a, T> {
 }
 
 impl<T: Narrow> Out for Zeros<'_, T> {
+    #[inline(always)]
+    fn set(&mut self, column: usize, sums: &[f64]) -> bool {
+        self.put(column, sums, [])
+    }
+
     #[inline(always)]
     fn put<const N: usize>(&mut self, column: usize, high: &[f64], _: [&[f64]; N]) -> bool {
         for (to, high) in self.to[column..column + high.len()].iter_mut().zip(high) {

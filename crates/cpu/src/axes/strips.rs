@@ -14,6 +14,7 @@ use super::walk::{BUFFER, Form, SHORT_ROW, Segment};
 use crate::pack::{Pack, room};
 use crate::table::Table;
 use core::ops::Range;
+use warpfold_core::op::Several;
 
 /// The most outputs of a strip, and the most bytes of a row where elements are short.
 const STRIP: usize = 1024;
@@ -43,15 +44,10 @@ pub(super) struct Strips {
     /// Elements of each.
     elements: usize,
     /// The bytes to the first element of each run along the innermost reduced axis.
-    outer: Vec<[isize; 2]>,
+    outer: Several<[isize; 2]>,
 }
 
 impl Strips {
-    /// Accumulators that are enough for so many outputs.
-    pub(super) fn cells(&self, outputs: usize) -> usize {
-        CELLS.min(self.len).min(outputs)
-    }
-
     /// Where the strip ends that begins with this output.
     pub(super) fn end(&self, from: usize) -> usize {
         from + self.len.min(self.run - from % self.run)
@@ -108,7 +104,7 @@ impl Run<'_> {
         walk.segments(outputs.start, outputs.end, segments);
         let (len, along) = walk.reduced.last().copied().unwrap_or((1, [0; 2]));
         let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
-        let mut tables: [Vec<Table<'_, ()>>; 2] = Default::default();
+        let mut tables: [Several<Table<'_, ()>>; 2] = Default::default();
         for (array, (tables, buffer)) in tables.iter_mut().zip(buffers).enumerate() {
             let Some(origin) = self.origins[array] else { continue };
             let (along, beside, size) = (along[array], beside[array], sizes[array]);
@@ -181,7 +177,7 @@ impl Run<'_> {
         }
         let (len, along) = walk.reduced.last().copied().unwrap_or((1, [0; 2]));
         let (runs, elements, sizes) = (walk.runs(), self.len(), self.sizes());
-        let mut tables: [Vec<Table<'_, ()>>; 2] = Default::default();
+        let mut tables: [Several<Table<'_, ()>>; 2] = Default::default();
         for (array, (tables, buffer)) in tables.iter_mut().zip(buffers).enumerate() {
             let Some(origin) = self.origins[array] else { continue };
             let size = sizes[array];
@@ -208,7 +204,7 @@ impl Run<'_> {
     /// One more element of each output, if there is an initial value: how many there are.
     fn add_initial_table<'t>(
         &self,
-        tables: &mut [Vec<Table<'t, ()>>; 2],
+        tables: &mut [Several<Table<'t, ()>>; 2],
         count: usize,
         buffer: &mut Vec<u64>,
     ) -> usize {
@@ -268,7 +264,7 @@ pub(super) struct StripTables<'a> {
     /// Of each array one, or one for each run along the innermost reduced axis. The elements
     /// are aligned and may be read until the thread's next strip, those of a row follow each other,
     /// and they have the operation's size.
-    tables: [Vec<Table<'a, ()>>; 2],
+    tables: [Several<Table<'a, ()>>; 2],
     /// Outputs.
     count: usize,
     /// Elements of an output, and how many are in such a run.

@@ -8,6 +8,7 @@
 
 use super::places::Places;
 use warpfold_core::layout::{Axis, PerAxis};
+use warpfold_core::op::Several;
 
 /// A kept axis, in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,8 +179,8 @@ impl Walk {
 
     /// The bytes from an output's first element to the first of each run along the innermost reduced
     /// axis.
-    pub(super) fn runs(&self) -> Vec<[isize; 2]> {
-        let mut runs = vec![[0; 2]];
+    pub(super) fn runs(&self) -> Several<[isize; 2]> {
+        let mut runs: Several<_> = core::iter::once([0; 2]).collect();
         for &(len, strides) in &self.reduced[..self.reduced.len() - 1] {
             let all = runs.iter().flat_map(|&offsets| {
                 (0..len).map(move |i| {

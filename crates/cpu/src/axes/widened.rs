@@ -291,15 +291,15 @@ impl Fold for Widened<dyn Fold> {
         self.inner.has_sums()
     }
 
-    fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        let (how, inner) = (self.how, self.inner.cells(outputs));
+    fn cells(&self) -> Box<dyn Cells> {
+        let (how, inner) = (self.how, self.inner.cells());
         Box::new(WidenedCells { how, inner, copies: Default::default() })
     }
 }
 
 impl RaggedFold for Widened<dyn RaggedFold> {
-    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
-        let (how, inner) = (self.how, self.inner.ragged(segments));
+    fn ragged(&self) -> Box<dyn RaggedCells> {
+        let (how, inner) = (self.how, self.inner.ragged());
         Box::new(WidenedRagged { how, inner, copies: Default::default() })
     }
 }

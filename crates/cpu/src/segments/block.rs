@@ -92,7 +92,7 @@ impl<'a> Hands<'a> {
             let mut left = Vec::new();
             for (stage, fold) in chosen.stages.iter().enumerate() {
                 if cells.len() == stage {
-                    cells.push(fold.ragged(walk.cut.widest));
+                    cells.push(fold.ragged());
                 }
                 if stage == 0 {
                     left = taken(&mut *cells[0], rows, spans, to[c]);
