@@ -151,14 +151,16 @@ impl<O: Operands> Short<O> {
 
     /// Answers what is made of the sums of elements; whether most answers are found.
     pub(super) fn sums(&mut self, isa: Isa, asked: Asked, to: &mut [O::Item]) -> bool {
-        let len = self.len as f64;
+        let (len, inverse) = (self.len as f64, 1.0 / self.len as f64);
         match asked {
-            Asked::Sum => self.hand::<ELEMENT>(isa, Scaled { scale: 1.0, to }),
-            Asked::Second => self.hand::<MAGNITUDE>(isa, Scaled { scale: 1.0, to }),
-            Asked::Mean if self.len.is_power_of_two() => {
-                self.hand::<ELEMENT>(isa, Scaled { scale: 1.0 / len, to })
+            Asked::Sum => self.hand::<ELEMENT>(isa, Sums::<_, false> { len, inverse: 1.0, to }),
+            Asked::Second => {
+                self.hand::<MAGNITUDE>(isa, Sums::<_, false> { len, inverse: 1.0, to })
             }
-            Asked::Mean => self.hand::<ELEMENT>(isa, Means { len, inverse: 1.0 / len, to }),
+            Asked::Mean if self.len.is_power_of_two() => {
+                self.hand::<ELEMENT>(isa, Sums::<_, false> { len, inverse, to })
+            }
+            Asked::Mean => self.hand::<ELEMENT>(isa, Sums::<_, true> { len, inverse, to }),
             _ => false,
         }
     }
@@ -731,35 +733,15 @@ macro_rules! answer {
     }};
 }
 
-/// Where sums go, multiplied by `scale`, a power of two.
-struct Scaled<'a, T> {
-    scale: f64,
-    to: &'a mut [T],
-}
-
-impl<T: Narrow> Out for Scaled<'_, T> {
-    #[inline(always)]
-    fn set(&mut self, column: usize, sums: &[f64]) -> bool {
-        set_special(&mut self.to[column..], sums);
-        true
-    }
-
-    #[inline(always)]
-    fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
-        let scale = self.scale;
-        let to = &mut self.to[column..column + high.len()];
-        answer!(to, low, |i, end, _side| T::scaled(high[i], end, scale))
-    }
-}
-
-/// Where sums go, divided by `len`.
-struct Means<'a, T> {
+/// Where sums go, divided by `len` or, if there is no quotient, multiplied by the inverse, a power of
+/// two.
+struct Sums<'a, T, const QUOTIENT: bool> {
     len: f64,
     inverse: f64,
     to: &'a mut [T],
 }
 
-impl<T: Narrow> Out for Means<'_, T> {
+impl<T: Narrow, const QUOTIENT: bool> Out for Sums<'_, T, QUOTIENT> {
     #[inline(always)]
     fn set(&mut self, column: usize, sums: &[f64]) -> bool {
         set_special(&mut self.to[column..], sums);
@@ -772,8 +754,10 @@ impl<T: Narrow> Out for Means<'_, T> {
         let to = &mut self.to[column..column + high.len()];
         // Ends are rounded to odd, which is not all that a quotient has to know.
         let share = if N > 1 { 2.0 * f64::EPSILON } else { 0.0 };
-        answer!(to, low, |i, end, side| {
+        answer!(to, low, |i, end, side| if QUOTIENT {
             T::mean(high[i], end + side * end.abs() * share, len, inverse)
+        } else {
+            T::scaled(high[i], end, inverse)
         })
     }
 }
