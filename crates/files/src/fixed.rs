@@ -143,10 +143,7 @@ impl Blocks for FixedStream {
         if want_bytes <= BLOCK as u64 {
             bytes.reserve_exact(want_bytes as usize);
         }
-        let got = (&mut self.reader)
-            .take(want_bytes)
-            .read_to_end(&mut bytes)
-            .map_err(|e| stream_error(&self.name, e))? as u64;
+        let got = read_up_to(&mut *self.reader, want_bytes, &mut bytes, &self.name)? as u64;
         match &mut self.left {
             Some(left) if got < want_bytes => {
                 let missing = left.saturating_mul(stride).saturating_sub(got);
@@ -175,6 +172,16 @@ impl FixedStream {
     fn ends(&self, missing: u64) -> Error {
         Error::format(&self.name, format!("the data ends {missing} bytes too early"))
     }
+}
+
+/// Appends up to so many bytes of a stream, and says how many there were.
+pub(crate) fn read_up_to(
+    reader: &mut dyn Read,
+    most: u64,
+    bytes: &mut Vec<u8>,
+    name: &str,
+) -> Result<usize> {
+    reader.take(most).read_to_end(bytes).map_err(|e| stream_error(name, e))
 }
 
 /// An I/O error on a stream. Decoders inside the stream report broken data

@@ -5,7 +5,7 @@ use crate::address::is_address;
 use crate::arrow;
 use crate::columns::ColumnSelector;
 use crate::file::PositionalFile;
-use crate::fixed::stream_error;
+use crate::fixed::read_up_to;
 use crate::groups::Keyed;
 #[cfg(feature = "hdf5")]
 use crate::hdf5;
@@ -148,7 +148,7 @@ pub(crate) struct Stream {
 impl Stream {
     pub(crate) fn new(name: &str, mut rest: Box<dyn Read + Send>) -> Result<Self> {
         let mut head = Vec::new();
-        (&mut rest).take(HEAD as u64).read_to_end(&mut head).map_err(|e| stream_error(name, e))?;
+        read_up_to(&mut *rest, HEAD as u64, &mut head, name)?;
         let whole = head.len() < HEAD;
         let name = name.into();
         Ok(Stream { name, head, whole, to_end: false, codec: None, by_name: None, rest })
@@ -158,10 +158,7 @@ impl Stream {
     #[cfg(feature = "text")]
     fn read_on(&mut self) -> Result<()> {
         let more = self.head.len().max(HEAD);
-        let got = (&mut self.rest)
-            .take(more as u64)
-            .read_to_end(&mut self.head)
-            .map_err(|e| stream_error(&self.name, e))?;
+        let got = read_up_to(&mut *self.rest, more as u64, &mut self.head, &self.name)?;
         self.whole = got < more;
         Ok(())
     }

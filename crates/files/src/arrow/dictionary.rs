@@ -77,45 +77,51 @@ impl Dictionary {
         keys: &[u8],
         batch: &mut Batch,
     ) -> Result<(), String> {
-        match stored {
-            DType::I8 => self.with_keys(keys, batch, |[k]| i8::from_ne_bytes([k]).into()),
-            DType::U8 => self.with_keys(keys, batch, |[k]| k.into()),
-            DType::I16 => self.with_keys(keys, batch, |k| i16::from_ne_bytes(k).into()),
-            DType::U16 => self.with_keys(keys, batch, |k| u16::from_ne_bytes(k).into()),
-            DType::I32 => self.with_keys(keys, batch, |k| i32::from_ne_bytes(k).into()),
-            DType::U32 => self.with_keys(keys, batch, |k| u32::from_ne_bytes(k).into()),
-            DType::I64 => self.with_keys(keys, batch, |k| i64::from_ne_bytes(k).into()),
-            DType::U64 => self.with_keys(keys, batch, |k| u64::from_ne_bytes(k).into()),
-            _ => Err("keys that are not integers".into()),
+        if stored.is_float() || stored == DType::Bool {
+            return Err("keys that are not integers".into());
+        }
+        let signed = stored.is_signed_int();
+        match stored.size() {
+            1 => self.with_keys(keys, signed, batch, |[key]| key.into()),
+            2 => self.with_keys(keys, signed, batch, |key| u16::from_ne_bytes(key).into()),
+            4 => self.with_keys(keys, signed, batch, |key| u32::from_ne_bytes(key).into()),
+            _ => self.with_keys(keys, signed, batch, u64::from_ne_bytes),
         }
     }
 
     fn with_keys<const K: usize>(
         &self,
         keys: &[u8],
+        signed: bool,
         batch: &mut Batch,
-        number: impl Fn([u8; K]) -> i128,
+        bits: impl Fn([u8; K]) -> u64,
     ) -> Result<(), String> {
         let (keys, _) = keys.as_chunks::<K>();
         match self.dtype.size() {
-            1 => self.values_of::<K, 1>(keys, batch, number),
-            2 => self.values_of::<K, 2>(keys, batch, number),
-            4 => self.values_of::<K, 4>(keys, batch, number),
-            _ => self.values_of::<K, 8>(keys, batch, number),
+            1 => self.values_of::<K, 1>(keys, signed, batch, bits),
+            2 => self.values_of::<K, 2>(keys, signed, batch, bits),
+            4 => self.values_of::<K, 4>(keys, signed, batch, bits),
+            _ => self.values_of::<K, 8>(keys, signed, batch, bits),
         }
     }
 
     fn values_of<const K: usize, const V: usize>(
         &self,
         keys: &[[u8; K]],
+        signed: bool,
         batch: &mut Batch,
-        number: impl Fn([u8; K]) -> i128,
+        bits: impl Fn([u8; K]) -> u64,
     ) -> Result<(), String> {
         let (values, _) = self.values.as_chunks::<V>();
+        let unused = if signed { 64 - 8 * K } else { 0 };
         let place = |key: &[u8; K]| {
-            let key = number(*key);
+            // Negative keys are larger than all places.
+            let key = ((bits(*key) << unused).cast_signed() >> unused).cast_unsigned();
             let place = usize::try_from(key).ok().filter(|&place| place < values.len());
-            place.ok_or_else(|| format!("the key {key} is not among the {} values", values.len()))
+            place.ok_or_else(|| {
+                let key = if signed { i128::from(key.cast_signed()) } else { key.into() };
+                format!("the key {key} is not among the {} values", values.len())
+            })
         };
         if self.present.is_empty() {
             let (out, _) = batch.grow(keys.len() * V).as_chunks_mut::<V>();

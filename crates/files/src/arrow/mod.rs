@@ -12,7 +12,7 @@ mod texts;
 
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
-use crate::fixed::stream_error;
+use crate::fixed::{self, stream_error};
 use crate::groups::{Keyed, Kind};
 use crate::open::{OpenOptions, Stream};
 use crate::table::Typing;
@@ -425,7 +425,7 @@ fn read_metadata(reader: &mut dyn Read, name: &str) -> Result<Option<(Vec<u8>, u
 
 fn read_up_to(reader: &mut dyn Read, len: u64, name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    reader.take(len).read_to_end(&mut bytes).map_err(|e| stream_error(name, e))?;
+    fixed::read_up_to(reader, len, &mut bytes, name)?;
     Ok(bytes)
 }
 

@@ -31,10 +31,7 @@ impl Header {
         let fail = |what: String| Error::format(name, what);
         let mut take = |len: u64| -> Result<Vec<u8>> {
             let mut bytes = Vec::new();
-            let got = reader
-                .take(len)
-                .read_to_end(&mut bytes)
-                .map_err(|e| crate::fixed::stream_error(name, e))?;
+            let got = crate::fixed::read_up_to(reader, len, &mut bytes, name)?;
             if (got as u64) < len {
                 return Err(fail("the npy header is cut short".into()));
             }

@@ -1,6 +1,6 @@
 //! Text cut into chunks at places where a record ends.
 
-use crate::fixed::stream_error;
+use crate::fixed::read_up_to;
 use crate::{Error, Result};
 use std::io::Read;
 
@@ -61,10 +61,7 @@ impl Chunks {
             if !self.ended && text.len() < goal {
                 let missing = goal - text.len();
                 text.reserve_exact(missing);
-                let got = (&mut self.reader)
-                    .take(missing as u64)
-                    .read_to_end(&mut text)
-                    .map_err(|e| stream_error(&self.name, e))?;
+                let got = read_up_to(&mut *self.reader, missing as u64, &mut text, &self.name)?;
                 self.ended = got < missing;
             }
             if self.ended {

@@ -3,6 +3,7 @@
 use crate::guard;
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes handed over at a time, and how many such pieces wait at most.
 const PIECE: usize = 256 << 10;
@@ -18,7 +19,7 @@ pub(super) struct ReadAhead {
 enum Source {
     Thread(Receiver<io::Result<Vec<u8>>>),
     /// Where no thread can be started.
-    Here(Decoder),
+    Here(Arc<Mutex<Decoder>>),
     Ended,
 }
 
@@ -71,18 +72,13 @@ impl ReadAhead {
     /// `name` is for messages.
     pub(super) fn new(codec: &'static str, name: &str, inner: Box<dyn Read + Send>) -> Self {
         let (sender, receiver) = sync_channel(WAITING);
-        // The decoder goes over once the thread is there: if none can be
-        // started it stays here.
-        let (hand, take) = sync_channel::<Decoder>(1);
-        let work = move || take.recv().into_iter().for_each(|decoder| run(decoder, &sender));
+        let decoder = Arc::new(Mutex::new(Decoder { codec, name: name.into(), inner }));
+        let theirs = Arc::clone(&decoder);
+        let work = move || run(&mut lock(&theirs), &sender);
         let thread = std::thread::Builder::new().name("unpack".into());
         let thread = warpfold_threads::has_room(1).then(|| thread.spawn(work));
-        let decoder = Decoder { codec, name: name.into(), inner };
         let source = match thread {
-            Some(Ok(_)) => match hand.send(decoder) {
-                Ok(()) => Source::Thread(receiver),
-                Err(unsent) => Source::Here(unsent.0),
-            },
+            Some(Ok(_)) => Source::Thread(receiver),
             _ => Source::Here(decoder),
         };
         ReadAhead { source, piece: Vec::new(), taken: 0 }
@@ -95,7 +91,7 @@ impl ReadAhead {
             Source::Thread(receiver) => receiver.recv().unwrap_or_else(|_| {
                 Err(io::Error::new(io::ErrorKind::InvalidData, "the decoder failed"))
             }),
-            Source::Here(decoder) => decoder.next(),
+            Source::Here(decoder) => lock(decoder).next(),
             Source::Ended => return Ok(Vec::new()),
         };
         if next.as_ref().map_or(true, Vec::is_empty) {
@@ -105,7 +101,11 @@ impl ReadAhead {
     }
 }
 
-fn run(mut decoder: Decoder, sender: &SyncSender<io::Result<Vec<u8>>>) {
+fn lock(decoder: &Mutex<Decoder>) -> MutexGuard<'_, Decoder> {
+    decoder.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn run(decoder: &mut Decoder, sender: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let piece = decoder.next();
         let last = piece.as_ref().map_or(true, Vec::is_empty);
