@@ -34,6 +34,7 @@ struct ColumnSums {
     };
     using Levels = typename LevelsOf<IS_WHOLE, T>::Type;
     static constexpr u32 LEVELS = IS_WHOLE ? WholeSum<T>::LEVELS : Lane::LEVELS;
+    static constexpr bool STAGES = sizeof(Bits) == 2 && LEVELS > 1;
     static constexpr u32 PLACES = LONG ? ITEMS<T> : 1;
     static constexpr u32 WORDS = Wides::WORDS;
 
@@ -46,7 +47,18 @@ struct ColumnSums {
     static __device__ __forceinline__ typename Apart::Asked asked(u32 ask, u64 n) { return {ask, false, n}; }
     static __device__ __forceinline__ void absorb(Wides &wide, const ColumnPart<T> &part)
     {
-        absorb_alone(part, [&](Bits bits) { ::absorb<T>(wide, bits); });
+        if constexpr (LONG) {
+            absorb_alone(part, [&](Bits bits) { ::absorb<T>(wide, bits); });
+        } else {
+            // A few integers of the whole part, in the place of an atomic add or two for each element.
+            Whole whole;
+            part.each([&](const Bits (&some)[BATCH]) { whole.take(some); });
+#pragma unroll
+            for (int l = 0; l < Whole::LEVELS; ++l) {
+                if (const i64 total = whole.window.total[l])
+                    deposit(wide, l, total, Whole::Levels::LOWEST);
+            }
+        }
     }
     static __device__ __forceinline__ u64 entry(const Wides &wide, int i, u64 n) { return wide.entry(i, n); }
     template <class Word>
@@ -96,6 +108,7 @@ struct SumColumns {
     static constexpr u32 COLUMNS = Own::COLUMNS;
     static constexpr u32 CHUNK = LONG ? Levels::ADDS : 1 << Lane::K;
     static constexpr u32 AT_ONCE = COLUMNS;
+    static_assert(!Form::STAGES || CHUNK <= MOST_STAGED, "rows of a chunk");
 
     const ColumnTable *const shared_table;
     const Bits mask;

@@ -18,6 +18,7 @@
 //     initial(), place_above(top)   where windows are at first, and with room for more than elements below 2^top
 //     deposit(wides, l, total, p)   adds a window's total to superaccumulators
 //     IS_WHOLE                      whether windows hold whatever is finite
+//     STAGES                        whether a chunk's rows are brought together before its columns are taken one after the other
 //     absorb(wides, part)           adds a part of a column
 //     WORDS, entry(wides, i, n)     their vector form, of n elements
 //     answer(word, ask, n)          what is asked of a vector form
@@ -191,6 +192,9 @@ struct Committed {
     }
 };
 
+// The most rows of a chunk of elements of 16 bits.
+constexpr u32 MOST_STAGED = 32;
+
 // A chunk's columns that their windows did not hold. Returns those that are given up, or, in a tall table, that have something in their
 // superaccumulators.
 template <class Form>
@@ -206,12 +210,24 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
     typename Form::Wides *const wides = Own::wides() + strip.slot * Own::COLUMNS;
     int place = own.place(0);
     u32 spilled = 0;
+    // Eight columns go through the same rows several times: those of a thread lie together, where the blocks' own are more than a cache has.
+    constexpr bool STAGES = Form::STAGES;
+    typename Element<T>::Bits staged[STAGES ? MOST_STAGED : 1][Own::COLUMNS];
+#pragma unroll 1
+    for (u32 row = 0; STAGES && table.is_tall() && row < rows; ++row) {
+        const char *const at = strip.data + row_offset(strip.first + u64(done + row) * strip.step, table.inner, table.stride, table.jump);
+#pragma unroll
+        for (u32 i = 0; i < Own::COLUMNS; ++i)
+            staged[row][i] = i < strip.columns ? reinterpret_cast<const typename Element<T>::Bits *>(at)[i] : 0;
+    }
 #pragma unroll 1
     for (u32 i = 0; i < Own::COLUMNS; ++i) {
         if ((failed >> i & 1) == 0)
             continue;
-        const char *data = strip.data + i * sizeof(mask);
-        const ColumnPart<T> part = {data, table.stride, table.jump, strip.first + u64(done) * strip.step, table.inner, strip.step, rows, mask};
+        const char *const data = (STAGES ? reinterpret_cast<const char *>(staged) : strip.data) + i * sizeof(mask);
+        ColumnPart<T> part = {data, table.stride, table.jump, strip.first + u64(done) * strip.step, table.inner, strip.step, rows, mask};
+        if constexpr (STAGES)
+            part = {data, sizeof(staged[0]), 0, 0, 0, 1, rows, mask};
         if constexpr (Form::IS_WHOLE) {
             WholeSum<T> sum;
             part.each([&](const typename Element<T>::Bits (&some)[BATCH]) { sum.take(some); });

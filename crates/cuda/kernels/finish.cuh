@@ -4,6 +4,7 @@
 
 #include "answer.cuh"
 #include "name.cuh"
+#include "nonzero.cuh"
 
 constexpr int FINISH_THREADS = 128;
 
@@ -27,6 +28,19 @@ __device__ __forceinline__ Specials<T> specials_of(const u64 *counters, bool omi
     return {counters[1] != 0 && !omits, counters[2] != 0, counters[3] != 0};
 }
 __device__ __forceinline__ u64 count_of(const u64 *counters, bool omits) { return counters[0] - (omits ? counters[1] : 0); }
+
+// The total that a payload's limbs make. Behind the last that is not 0 comes its carry.
+template <class Format>
+__device__ __forceinline__ Truncated total_of(const u64 *limbs)
+{
+    int first = 0, count = Format::LIMBS;
+    if constexpr (Format::LIMBS >= MANY_LIMBS) {
+        const Nonzero some(count, [&](int i) { return limbs[i]; });
+        first = some.first;
+        count = some.last + 1 - first;
+    }
+    return Truncated::of_limbs(count, Format::LSB + 32 * first, [&](int i) { return i64(limbs[first + i]); });
+}
 
 // The total of integers, in 64 bits: whether it fits there.
 template <class T, int LIMBS>
@@ -59,14 +73,37 @@ __device__ __forceinline__ void write(void *out, i64 place, Number x)
     static_cast<Number *>(out)[place] = x;
 }
 
+// NaNs may be as if they were not there. Sums, means and variances of shorter floats may be f64.
+enum Manner : u32 {
+    OMITS_NAN = 1,
+    IN_F64 = 2
+};
+
+template <class T>
+__device__ __forceinline__ void write_real(void *out, i64 place, const Truncated &real, u32 manner)
+{
+    if (sizeof(typename Element<T>::Bits) < 8 && (manner & IN_F64) != 0)
+        write(out, place, real.round<f64>());
+    else
+        write(out, place, real.template round<T>());
+}
+template <class T>
+__device__ __forceinline__ void write_special(void *out, i64 place, const Specials<T> &specials, u32 manner)
+{
+    if (sizeof(typename Element<T>::Bits) < 8 && (manner & IN_F64) != 0)
+        write(out, place, Specials<f64>{specials.nan, specials.positive, specials.negative}.bits());
+    else
+        write(out, place, specials.bits());
+}
+
 // The kernel NAME_ELEMENT, of which `finish` makes a number. The i-th of `count` payloads is i * words words behind `payloads`; its
 // number goes i * step numbers behind `out`. `overflow` is set where a total does not fit its type, or where nothing is left that has an
-// extreme. `omits` says that NaNs are as if they were not there.
+// extreme. `manner` is as `Manner` says.
 #define FINISHING_KERNEL(name) \
     extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(name, ELEMENT)(const u64 *payloads, u64 words, u32 count, u32 ask, \
-        u32 omits, void *out, i64 step, u32 *overflow) \
+        u32 manner, void *out, i64 step, u32 *overflow) \
     { \
         const u32 i = blockIdx.x * FINISH_THREADS + threadIdx.x; \
         if (i < count) \
-            finish<ELEMENT>(payloads + i * words, ask, omits != 0, out, i * step, overflow); \
+            finish<ELEMENT>(payloads + i * words, ask, manner, out, i * step, overflow); \
     }

@@ -6,8 +6,10 @@
 #include "variance.cuh"
 
 template <class T>
-__device__ __forceinline__ void finish(const u64 *payload, u32 ask, bool omits, void *out, i64 place, u32 *)
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, u32 manner, void *out, i64 place, u32 *)
 {
+    const bool omits = (manner & OMITS_NAN) != 0;
+    const auto none = [&] { write_special(out, place, Specials<Real<T>>{true}, manner); };
     using Sum = typename Element<T>::Sum;
     using Dot = typename Element<T>::Dot;
     // The sum and its counters, then the sum of squares.
@@ -15,14 +17,22 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, bool omits, 
     const u64 n = Element<T>::FLOAT ? count_of(counters, omits) : counters[0];
     if constexpr (Element<T>::FLOAT) {
         if (specials_of<T>(counters, omits).any())
-            return write(out, place, NOT_A_NUMBER<Real<T>>);
+            return none();
     }
     const u64 free = freedom(ask, n);
     Numerator numerator;
-    const auto sum = [&](int i) { return i64(payload[i]); };
-    const auto square = [&](int i) { return i64(counters[4 + i]); };
-    if (free == 0 || !subtract<Sum, Dot>(sum, square, n, numerator))
-        return write(out, place, NOT_A_NUMBER<Real<T>>);
-    const Truncated variance = over_product(numerator, Dot::LSB, n, free);
-    write(out, place, (asks_root(ask) ? variance.sqrt() : variance).template round<Real<T>>());
+    // From the first limbs on that are not 0: behind the last of them comes their carry.
+    int first = 0, sums = Sum::LIMBS, squares = Dot::LIMBS;
+    if constexpr (Dot::LIMBS >= MANY_LIMBS) {
+        const Nonzero of_sum(sums, [&](int i) { return payload[i]; }), of_squares(squares, [&](int i) { return counters[4 + i]; });
+        first = min(of_sum.first, of_squares.first / 2);
+        sums = max(of_sum.last + 1 - first, 0);
+        squares = max(of_squares.last + 1 - 2 * first, 0);
+    }
+    const auto sum = [&](int i) { return i64(payload[first + i]); };
+    const auto square = [&](int i) { return i64(counters[4 + 2 * first + i]); };
+    if (free == 0 || !subtract<Sum, Dot>(sum, square, n, numerator, sums, squares))
+        return none();
+    const Truncated variance = over_product(numerator, Dot::LSB + 64 * first, n, free);
+    write_real<Real<T>>(out, place, asks_root(ask) ? variance.sqrt() : variance, manner);
 }

@@ -43,28 +43,29 @@ __device__ __forceinline__ auto larger_magnitude(typename Element<T>::Key greate
 }
 
 template <class T>
-__device__ __forceinline__ void finish(const u64 *payload, u32 ask, bool omits, void *out, i64 place, u32 *overflow)
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, u32 manner, void *out, i64 place, u32 *overflow)
 {
+    const bool omits = (manner & OMITS_NAN) != 0;
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     if (ask == TOTAL || ask == MEAN) {
         constexpr int LIMBS = SumFormat<T>::LIMBS;
         const u64 n = Format::FLOAT ? count_of(payload + LIMBS, omits) : payload[LIMBS];
-        const auto limb = [&](int i) { return i64(payload[i]); };
         if constexpr (Format::FLOAT) {
             const Specials<T> specials = specials_of<T>(payload + LIMBS, omits);
             if (specials.any())
-                return write(out, place, specials.bits());
+                return write_special(out, place, specials, manner);
             if (n == 0 && ask == MEAN)
-                return write(out, place, NOT_A_NUMBER<T>);
-            write(out, place, float_answer<T>(Truncated::of_limbs(LIMBS, SumFormat<T>::LSB, limb), ask, n));
+                return write_special(out, place, Specials<T>{true}, manner);
+            const Truncated total = total_of<SumFormat<T>>(payload);
+            write_real<T>(out, place, ask == MEAN ? total.divide(n) : total, manner);
         } else if (ask == TOTAL) {
             u64 total;
             if (!integer_total<T, LIMBS>(payload, total))
                 atomicOr(overflow, 1u);
             write(out, place, total);
         } else {
-            write(out, place, Truncated::of_limbs(LIMBS, SumFormat<T>::LSB, limb).divide(n).template round<f64>());
+            write(out, place, total_of<SumFormat<T>>(payload).divide(n).template round<f64>());
         }
         return;
     }

@@ -5,11 +5,11 @@
 #include "finish.cuh"
 
 template <class T>
-__device__ __forceinline__ void finish(const u64 *payload, u32 ask, bool omits, void *out, i64 place, u32 *overflow)
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, u32 manner, void *out, i64 place, u32 *overflow)
 {
     using Dot = typename Element<T>::Dot;
     if constexpr (Element<T>::FLOAT) {
-        const Specials<T> specials = specials_of<T>(payload + Dot::LIMBS, omits);
+        const Specials<T> specials = specials_of<T>(payload + Dot::LIMBS, (manner & OMITS_NAN) != 0);
         if (specials.any())
             return write(out, place, specials.bits());
     } else if (ask == TOTAL) {
@@ -18,6 +18,6 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, bool omits, 
             atomicOr(overflow, 1u);
         return write(out, place, total);
     }
-    const Truncated total = Truncated::of_limbs(Dot::LIMBS, Dot::LSB, [&](int i) { return i64(payload[i]); });
+    const Truncated total = total_of<Dot>(payload);
     write(out, place, (ask == NORM ? total.sqrt() : total).template round<Real<T>>());
 }

@@ -252,7 +252,7 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
     }
 
     // Answers from totals of a few words, of no more elements than this, if their digits are few enough. Returns whether they are.
-    static constexpr u64 QUICK = 1 << 15;
+    static constexpr u64 QUICK = LONG ? MOST_SCALED_LONG : MOST_SCALED;
     __device__ __forceinline__ bool quick(Bits &answer, u32 ask, u64 n) const
     {
         constexpr int MOST = LONG ? 180 : 126;
@@ -263,7 +263,7 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
         for (int i = 0; i < OfSquares::DIGITS; ++i)
             width = digit[i] != 0 ? 32 * i + 32 - __clz(int(digit[i])) : width;
         // n S2 and S1^2 are below 2^MOST then.
-        const int up = max(0, (width + 15 - MOST + 1) / 2);
+        const int up = max(0, (width + 64 - __clzll(i64(n)) - MOST + 1) / 2);
         OfSum s = this->sum;
         OfSquares q = this->squares;
         const bool both = s.raise(up), whole = q.raise(2 * up);

@@ -8,7 +8,7 @@
 #include "variance.cuh"
 #include "wide.cuh"
 
-// {high, low} / divisor * 2^exponent, or its root, of a divisor below 2^31.
+// {high, low} / divisor * 2^exponent, or its root, of a divisor below 2^62.
 template <class T>
 __device__ __noinline__ typename Element<T>::Bits exact_real(u64 high, u64 low, u64 divisor, int exponent, bool root)
 {
@@ -16,12 +16,15 @@ __device__ __noinline__ typename Element<T>::Bits exact_real(u64 high, u64 low, 
     t.exponent = exponent;
     t.high = high;
     t.low = low;
-    // The quotient keeps 97 bits and its root 48: shorter floats want 25 of them.
+    // The quotient keeps 66 bits and its root 33: shorter floats want 25 of them.
     t = t.divide(divisor);
     return (root ? t.sqrt() : t).template round<T>();
 }
 
-// The answer of n shorter floats, at most 2^15 of them, from totals that fit words: {high, low} of squares and `sum` of elements, in units
+// The most elements of an answer by a few operations.
+constexpr u64 MOST_SCALED = u64(1) << 31;
+
+// The answer of n shorter floats, at most MOST_SCALED of them, from totals that fit words: {high, low} of squares and `sum` of elements, in units
 // of 2^(2 exponent) and 2^exponent. n S2 and S1^2 are below 2^127, the units from 2^-178 to 2^89.
 template <class T>
 __device__ __forceinline__ typename Element<T>::Bits scaled_answer(u64 high, u64 low, i64 sum, int exponent, u32 ask, u64 n)
@@ -42,7 +45,7 @@ __device__ __forceinline__ typename Element<T>::Bits scaled_answer(u64 high, u64
     if (asks_spread(ask))
         real = __ddiv_rn(real, f64(divisor));
     real = asks_root(ask) ? __dsqrt_rn(real) * power(exponent) : real * power(2 * exponent);
-    // Off by less than 2^-50 of itself: seldom enough to matter.
+    // Off by less than 2^-50 of itself, as each of six operations is by 2^-53 at most: seldom enough to matter.
     const auto below = narrow<T>(real - real * power(-49)), above = narrow<T>(real + real * power(-49));
     return below == above ? below : exact_real<T>(high, low, divisor, 2 * exponent, asks_root(ask));
 }

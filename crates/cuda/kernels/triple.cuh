@@ -96,7 +96,10 @@ __device__ __forceinline__ u64 real_answer(const Triple &total, const Double &re
     return exact_real(total, divisor, 2 * exponent, root);
 }
 
-// The answer of n elements, at most 2^15 of them, from totals of squares and of elements, {high, low}, in units of 2^(2 exponent) and
+// The most elements of such an answer: f64 holds their divisor, which is below the square.
+constexpr u64 MOST_SCALED_LONG = 1 << 26;
+
+// The answer of n elements, at most so many, from totals of squares and of elements, {high, low}, in units of 2^(2 exponent) and
 // 2^exponent; n S2 and S1^2 are below 2^180.
 __device__ __forceinline__ u64 scaled_answer(Triple total, i64 high, u64 low, int exponent, u32 ask, u64 n)
 {

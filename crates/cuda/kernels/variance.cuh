@@ -18,8 +18,8 @@ __device__ __forceinline__ bool asks_root(u32 ask) { return (ask & 0xff) == NORM
 // n - ddof, or 0 where there is no variance.
 __device__ __forceinline__ u64 freedom(u32 ask, u64 n) { return n > ask >> 8 ? n - (ask >> 8) : 0; }
 
-// n S2 - S1^2, and whether it is not negative, as it is of real numbers. `sum` and `square` say the i-th limbs of S1 and S2, which may
-// have carries to move; that of S1 is asked twice, and that of S2 as well if need be.
+// n S2 - S1^2, and whether it is not negative, as it is of real numbers. `sum` and `square` say the i-th limbs of S1 and S2, of so many, which
+// may have carries to move; that of S1 is asked twice, and that of S2 as well if need be.
 //
 // Of long sums, products are made for the leading places of the square alone, from place f on. What is left out of S1^2 is a number r from 0
 // to below 2^39 B^f, where B = 2^32: no place has more products than |S1| has digits, C <= 2^7, and those of all places c < f make less
@@ -30,24 +30,24 @@ __device__ __forceinline__ u64 freedom(u32 ask, u64 n) { return n > ask >> 8 ? n
 // than that is not pushed. Where nothing says so, because the terms cancel or the digits are zeros, all products are made. A negative d
 // has a negative d - r.
 template <class Sum, class Dot, class SumLimb, class SquareLimb>
-__device__ __forceinline__ bool subtract(SumLimb sum, SquareLimb square, u64 n, Numerator &numerator)
+__device__ __forceinline__ bool subtract(SumLimb sum, SquareLimb square, u64 n, Numerator &numerator,
+    int sums = Sum::LIMBS, int squares = Dot::LIMBS)
 {
     static_assert(Dot::LSB == 2 * Sum::LSB, "the same units");
     // A digit more than limbs; twice as many of a square, two more of a product with 64 bits.
-    constexpr int OF_SQUARE = 2 * (Sum::LIMBS + 1), OF_PRODUCT = Dot::LIMBS + 1 + 2;
-    constexpr int COUNT = OF_SQUARE < OF_PRODUCT ? OF_PRODUCT : OF_SQUARE;
+    const int count = max(2 * (sums + 1), squares + 1 + 2);
     // Places of the square that are enough, and the part of a digit that says nothing of what is left out.
     constexpr int ENOUGH = 12;
     constexpr u32 GUARD = 1 << 7;
     static_assert(Sum::LIMBS + 1 <= int(GUARD), "products of a place");
 
     // |S1|: digits that are not 0 lie from the first to the last.
-    Digits of_sum = Digits::of_limbs(Sum::LIMBS, sum);
+    Digits of_sum = Digits::of_limbs(sums, sum);
     u32 digits[Sum::LIMBS + 1];
     int first = Sum::LIMBS + 1, last = -1;
 #pragma unroll 1
-    for (int i = 0; i <= Sum::LIMBS; ++i) {
-        digits[i] = of_sum.next(i < Sum::LIMBS ? sum(i) : 0);
+    for (int i = 0; i <= sums; ++i) {
+        digits[i] = of_sum.next(i < sums ? sum(i) : 0);
         if (digits[i] != 0) {
             first = min(first, i);
             last = i;
@@ -67,8 +67,8 @@ __device__ __forceinline__ bool subtract(SumLimb sum, SquareLimb square, u64 n, 
         u64 column = 0, above = 0;
         u32 borrow = 0;
 #pragma unroll 1
-        for (int i = 0; i < COUNT; ++i) {
-            const u32 digit = of_squares.next(i < Dot::LIMBS ? square(i) : 0);
+        for (int i = 0; i < count; ++i) {
+            const u32 digit = of_squares.next(i < squares ? square(i) : 0);
             // Neither leaves 64 bits: (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1.
             low += u64(digit) * u32(n);
             high += u64(before) * u32(n >> 32) + u32(low);

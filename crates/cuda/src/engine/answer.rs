@@ -50,6 +50,9 @@ pub(super) struct Answer {
     pub(super) out: DType,
     /// Whether NaNs are as if they were not there, where that matters.
     pub(super) omits: bool,
+    /// Whether outputs that have nothing but the last element there could be are told of, as totals
+    /// are that do not fit: by the walk over views, of extremes.
+    pub(super) tells: bool,
     /// The delta degrees of freedom.
     ddof: u32,
 }
@@ -83,7 +86,15 @@ impl Answer {
             _ => return None,
         };
         let omits = omits_nan && dtype.is_float() && op != Op::CountNan;
-        Some(Answer { ask, kind: op.kind(), dtype, out: op.answer_type(dtype), omits, ddof })
+        Some(Answer {
+            ask,
+            kind: op.kind(),
+            dtype,
+            out: op.answer_type(dtype),
+            omits,
+            tells: false,
+            ddof,
+        })
     }
 
     /// What is asked, as kernels are told it: the delta degrees of freedom are behind its
@@ -120,9 +131,17 @@ impl Answer {
         matches!(self.ask, Ask::Total | Ask::Mean | Ask::Norm | Ask::Variance | Ask::Deviation)
     }
 
-    /// What kernels are told of it beside what is asked: `Flags` in `kernels/layout.cuh`.
+    /// What kernels are told of it beside what is asked: `Flags` in `kernels/layout.cuh`, `TELLS` in
+    /// `kernels/strided_extremes.cuh`.
     pub(super) fn flags(&self) -> u32 {
-        u32::from(self.kind == Kind::AbsSum) | u32::from(self.omits) << 1
+        let flags = [self.kind == Kind::AbsSum, self.omits, self.tells];
+        flags.iter().rev().fold(0, |all, &flag| all << 1 | u32::from(flag))
+    }
+
+    /// How payloads become numbers: `Manner` in `kernels/finish.cuh`.
+    fn manner(&self) -> u32 {
+        let in_f64 = self.out == DType::F64 && self.dtype.is_float();
+        u32::from(self.omits) | u32::from(in_f64) << 1
     }
 
     /// Whether the number of `len` elements may not fit its type: totals of
@@ -131,7 +150,7 @@ impl Answer {
     /// are omitted.
     pub(super) fn may_overflow(&self, len: usize) -> bool {
         let extremes = [Ask::Least, Ask::Greatest, Ask::ArgMin, Ask::ArgMax, Ask::Range];
-        if self.omits && extremes.contains(&self.ask) {
+        if (self.omits || self.tells) && extremes.contains(&self.ask) {
             return true;
         }
         let integers = self.ask == Ask::Total && !self.dtype.is_float();
@@ -218,7 +237,7 @@ impl Engine {
                 Argument::from(words as u64),
                 Argument::from(now),
                 Argument::from(answer.asked()),
-                Argument::from(u32::from(answer.omits)),
+                Argument::from(answer.manner()),
                 Argument::from(to + (first * step * size) as u64),
                 Argument::from(step as i64),
                 Argument::from(overflow),

@@ -59,7 +59,7 @@ pub(super) const GATHER_AXES: usize = 6;
 /// `THREADS` in `kernels/choose.cu`.
 pub(super) const CHOOSE_THREADS: usize = 256;
 /// `EACH` in `kernels/choose.cu`.
-pub(super) const CHOOSE_EACH: usize = 4;
+pub(super) const CHOOSE_EACH: usize = 8;
 /// `AXES` in `kernels/choose.cu`.
 pub(super) const CHOOSE_AXES: usize = 6;
 

@@ -123,8 +123,9 @@ impl Way {
     }
 }
 
-/// Numbers of the integers of a copy that are not `LEFT_OUT`: the walk over views knows them
-/// where it sums squares.
+/// Numbers that only the walk over views makes: those of integers of a copy that are not `LEFT_OUT`, which
+/// it knows where it sums squares; and extremes that tell of outputs whose extreme is what stands for
+/// elements that are left out.
 fn question_of_some(number: Number, copy: &Copy) -> Result<Option<Question>> {
     let is_mean = number.op == Op::Mean;
     let squares = Number { op: if is_mean { Op::Var } else { number.op }, ..number };
@@ -132,9 +133,10 @@ fn question_of_some(number: Number, copy: &Copy) -> Result<Option<Question>> {
     let mut question = Question::of(squares, &copy.view, &copy.reduced, views)?;
     if let Some(Question { answer, .. }) = &mut question {
         answer.ask = if is_mean { Ask::Mean } else { answer.ask };
-        answer.omits = true;
+        answer.tells = matches!(number.op, Op::Min | Op::Max);
+        answer.omits = !answer.tells;
     }
-    Ok(question)
+    Ok(question.filter(|question| question.layout.is_some()))
 }
 
 /// The bits of the element nearest to a number; of integers, at the end of the type for
@@ -328,37 +330,58 @@ impl Engine {
         Ok(fits || !scratch.saw_overflow(&*self.device, stream)?)
     }
 
-    /// Sums of floats from payloads, to which that of an initial value is added; says whether they
-    /// are made so: of rows in place that are long enough.
+    /// Numbers of floats from payloads of rows in place, to which that of an initial value is added, or
+    /// which are answered in f64; says whether they are made so.
     ///
     /// # Safety
     /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
     unsafe fn summed(&self, asked: Asked<'_>, scratch: &mut Scratch) -> Result<bool> {
         let Asked { number, view, chosen, reduced, to, stream } = asked;
         let dtype = view.dtype;
-        let Chosen { marks: None, initial: Some(bits), .. } = *chosen else { return Ok(false) };
-        let question = Question::of(number, view, reduced, self.shape.walk)?;
-        let is_sum = number == Op::Sum.into() && dtype.is_float();
-        let Some(question) = question.filter(|_| is_sum) else { return Ok(false) };
-        let route = question.route(self.machine());
-        let Some(Route { walk: Walk::Payloads(plan), reorders: false }) = route else {
+        let Chosen { marks: None, initial, out } = *chosen else { return Ok(false) };
+        let Some(mut question) = Question::of(number, view, reduced, self.shape.walk)? else {
+            return Ok(false);
+        };
+        let answer = &mut question.answer;
+        let fits = match (initial, out) {
+            (Some(_), _) => number == Op::Sum.into(),
+            (None, out) => {
+                out == Some(DType::F64)
+                    && matches!(answer.kind, Kind::Sum | Kind::AbsSum | Kind::Moments)
+            }
+        };
+        answer.out = out.unwrap_or(answer.out);
+        let Some(Route { walk: Walk::Payloads(plan), reorders: false }) =
+            question.route(self.machine())
+        else {
             return Ok(false);
         };
         let bytes = view.shape.iter().product::<usize>().saturating_mul(dtype.size());
-        if plan.gathers || bytes < WORTH_LAUNCHES && self.shape.walk.is_none() {
+        let is_short = initial.is_some() && bytes < WORTH_LAUNCHES && self.shape.walk.is_none();
+        if !fits || !dtype.is_float() || plan.gathers || is_short {
             return Ok(false);
         }
-        check_alignment(to, question.table.outputs.len, dtype)?;
-        let bytes = 16 + 8 * plan.words as u64;
-        let (at, _) = scratch.chosen.reserve(&*self.device, stream, bytes, bytes)?;
-        let (one, more) = (Array { address: at, len: 1, dtype }, at + 16);
-        // SAFETY: passed on from the caller; there is room for the value and its payload.
-        unsafe {
-            self.choose(asked, [at, 0], (bits, FILLS), &[])?;
-            self.launch(Kind::Sum, one.into(), scratch, more, stream)?;
-            let Question { answer, table, .. } = &question;
-            self.launch_payloads(*answer, table, &plan, Some(more), to, scratch, stream)
+        let Question { answer, table, .. } = &question;
+        check_alignment(to, table.outputs.len, answer.out)?;
+        let mut more = None;
+        if let Some(bits) = initial {
+            let room = 16 + 8 * plan.words as u64;
+            let (at, _) = scratch.chosen.reserve(&*self.device, stream, room, room)?;
+            more = Some(at + 16);
+            // SAFETY: passed on from the caller; there is room for the value and its payload.
+            unsafe {
+                self.choose(asked, [at, 0], (bits, FILLS), &[])?;
+                self.launch(
+                    Kind::Sum,
+                    Array { address: at, len: 1, dtype }.into(),
+                    scratch,
+                    at + 16,
+                    stream,
+                )?;
+            }
         }
+        // SAFETY: passed on from the caller; the payload of one more was left before on the stream.
+        unsafe { self.launch_payloads(*answer, table, &plan, more, to, scratch, stream) }
     }
 
     /// Numbers of a copy of the elements.
@@ -394,8 +417,16 @@ impl Engine {
         let behind = at + bytes as u64;
         // SAFETY: as above; what is behind the copy has room for an element of each output, and one more.
         unsafe {
-            if way.needs_some && !self.all_have_some(Asked { to: behind, ..asked }, scratch)? {
-                return Ok(false);
+            if way.needs_some {
+                // Any other extreme is one of a marked element.
+                let tells = bytes < WORTH_LAUNCHES && self.shape.walk.is_none();
+                let question = if tells { question_of_some(way.number, &copy)? } else { None };
+                if self.make_numbers(question, to, scratch, stream)? {
+                    return Ok(true);
+                }
+                if !self.all_have_some(Asked { to: behind, ..asked }, scratch)? {
+                    return Ok(false);
+                }
             }
             let question = if way.fill == LEFT_OUT {
                 question_of_some(way.number, &copy)?
@@ -457,9 +488,13 @@ impl Engine {
     ) -> Result<()> {
         let kernel = self.program(Program::Choose(view.dtype))?;
         let size = view.dtype.size().cast_signed();
-        let total: usize = steps.iter().map(|step| step.len).product();
+        let run = steps.first().map_or(1, |step| step.len);
+        let rows = steps.iter().skip(1).map(|step| step.len).product::<usize>();
+        // Threads that take a run together: with fewer elements than they could have, where these lie in few sectors.
+        let width = run.div_ceil(CHOOSE_EACH / 2).next_power_of_two().min(CHOOSE_THREADS);
+        let parts = rows * run.div_ceil(CHOOSE_EACH * width);
         let most = self.device.limits().multiprocessors.max(1) as usize * BLOCKS;
-        let blocks = total.div_ceil(CHOOSE_THREADS * CHOOSE_EACH).clamp(1, most);
+        let blocks = parts.div_ceil(CHOOSE_THREADS / width).clamp(1, most);
         let launch = Launch::linear(blocks as u32, CHOOSE_THREADS as u32);
         let mut arguments = vec![
             Argument::from(view.address),
@@ -468,7 +503,8 @@ impl Engine {
             Argument::from(choice),
             Argument::from(fill),
             Argument::from(seen),
-            Argument::from(total as u32),
+            Argument::from(rows as u32),
+            Argument::from(width.trailing_zeros()),
             Argument::from(steps.len() as u32),
         ];
         for i in 0..CHOOSE_AXES {

@@ -224,6 +224,7 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
         let apart = table.outputs.dims.last().is_some_and(|d| d.strides[0] != row.cast_signed());
         let ragged = apart || size >= 4 && !row.is_multiple_of(ROW_ALIGNMENT);
         bytes <= most_bytes && row > MOST_SHORT_ROW && row <= most_row
+            || bytes <= SMALL && row <= MOST_SHORT_ROW && table.launches_of_rows() > 1
             || !sums && ragged && SCATTERED_ROWS.contains(&row)
     } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
         let (tables, width) = (columns.tables(), columns.columns * size);

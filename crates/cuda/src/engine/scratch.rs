@@ -16,7 +16,7 @@ use super::catalogue::{SCRATCH_PARTIAL_WORDS, SCRATCH_PARTIALS};
 use super::plan::{MOST_BLOCKS, MOST_ROW_BLOCKS};
 use super::result_slot::ResultSlot;
 use super::workspace::Workspace;
-use crate::device::{Address, Device, Stream};
+use crate::device::{Address, Device, Launch, Stream};
 use crate::{Error, Result};
 use std::sync::Arc;
 use warpfold_core::DType;
@@ -47,7 +47,11 @@ struct Ahead {
     read: [u64; 2],
 }
 
+/// The launch for some rows of a length, if one takes them all.
+type RowsPlanned = ((Kind, DType, u32, u64), Option<Launch>);
+
 /// The scratch memory of a stream.
+#[derive(Default)]
 pub(super) struct Scratch {
     address: Address,
     /// Whether launches from elsewhere come between those from here.
@@ -57,6 +61,8 @@ pub(super) struct Scratch {
     /// How the last input was reduced, and all that this depends on: the same comes
     /// again and again.
     pub(super) planned: Option<((Kind, DType, u64), Planned)>,
+    /// The same of the last rows: many launches are compared for them, which takes longer than one.
+    pub(super) rows_planned: Option<RowsPlanned>,
     /// Where payloads come to the host by themselves, if they can.
     pub(super) slot: Option<ResultSlot>,
     /// Where kernels say in the host's memory that a number does not fit its type.
@@ -91,54 +97,35 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Fresh memory, ready for the stream's next launch.
     pub(super) fn new(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
-        Scratch::made(device, stream, Workspace::default)
-    }
-
-    /// The same beside the stream's own, of which nothing is given back before the end.
-    pub(super) fn keeping(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
-        Ok(Scratch { is_beside: true, ..Scratch::made(device, stream, Workspace::keeping)? })
-    }
-
-    fn made(
-        device: &Arc<dyn Device>,
-        stream: Stream,
-        workspace: fn() -> Workspace,
-    ) -> Result<Scratch> {
         let slot = ResultSlot::new(device, 8 * PAYLOAD_WORDS as usize)?;
         // Where a device does not write to the host's memory there is no use in asking twice.
         let overflow = if slot.is_some() { ResultSlot::new(device, 8)? } else { None };
         let address = device.allocate(8 * (OVERFLOW + 1))?;
         // SAFETY: it was just allocated, with more bytes.
-        match unsafe { device.fill(stream, address, 0, 8 * (OVERFLOW + 1)) } {
-            Ok(()) => Ok(Scratch {
-                address,
-                is_beside: false,
-                ahead: None,
-                planned: None,
-                slot,
-                overflow,
-                blocks: workspace(),
-                output: workspace(),
-                rows: workspace(),
-                columns: workspace(),
-                shared: workspace(),
-                partials: workspace(),
-                notes: workspace(),
-                groups: workspace(),
-                counted: workspace(),
-                workspace: workspace(),
-                numbers: workspace(),
-                walked: workspace(),
-                chosen: workspace(),
-                ends: workspace(),
-            }),
-            Err(error) => {
-                // The first error says more than one of giving back.
-                // SAFETY: allocated above, and nobody has used it.
-                let _: Result<(), Error> = unsafe { device.free(address) };
-                Err(error)
-            }
+        if let Err(error) = unsafe { device.fill(stream, address, 0, 8 * (OVERFLOW + 1)) } {
+            // The first error says more than one of giving back.
+            // SAFETY: allocated above, and nobody has used it.
+            let _: Result<(), Error> = unsafe { device.free(address) };
+            return Err(error);
         }
+        Ok(Scratch { address, slot, overflow, ..Scratch::default() })
+    }
+
+    /// The same beside the stream's own, of which nothing is given back before the end.
+    pub(super) fn keeping(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
+        let mut scratch = Scratch { is_beside: true, ..Scratch::new(device, stream)? };
+        scratch.memories().into_iter().for_each(|memory| *memory = Workspace::keeping());
+        Ok(scratch)
+    }
+
+    /// All that is had apart.
+    fn memories(&mut self) -> [&mut Workspace; 14] {
+        let Scratch { blocks, output, rows, columns, shared, partials, notes, groups, .. } = self;
+        let Scratch { counted, workspace, numbers, walked, chosen, ends, .. } = self;
+        [
+            blocks, output, rows, columns, shared, partials, notes, groups, counted, workspace,
+            numbers, walked, chosen, ends,
+        ]
     }
 
     /// Where it begins.
@@ -299,10 +286,7 @@ impl Scratch {
     /// Frees it; whoever uses it must have been waited for.
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors cannot be reported here.
-        let Scratch { blocks, output, rows, columns, shared, partials, workspace, .. } = self;
-        let Scratch { numbers, walked, chosen, ends, notes, groups, counted, .. } = self;
-        let more = [workspace, numbers, walked, chosen, ends, notes, groups, counted];
-        for memory in [blocks, output, rows, columns, shared, partials].into_iter().chain(more) {
+        for memory in self.memories() {
             let _ = memory.give_back(device);
         }
         // SAFETY: allocated in `new`; that nobody uses it any more is the caller's

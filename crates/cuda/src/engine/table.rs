@@ -154,12 +154,12 @@ impl Table {
 impl Table {
     /// Whether rows lie in memory as such, and a few launches take them all.
     pub(super) fn has_few_rows(&self) -> bool {
-        let launches = self
-            .outputs
-            .dims
-            .split_last()
-            .map_or(1, |(_, outer)| outer.iter().map(|d| d.len).product());
-        self.has_rows() && launches <= FEW_LAUNCHES
+        self.has_rows() && self.launches_of_rows() <= FEW_LAUNCHES
+    }
+
+    /// The launches for rows that lie in memory as such.
+    pub(super) fn launches_of_rows(&self) -> usize {
+        self.outputs.dims.iter().rev().skip(1).map(|d| d.len).product()
     }
 }
 

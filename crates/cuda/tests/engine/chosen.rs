@@ -257,7 +257,7 @@ fn integers_of_which_one_stands_for_those_left_out() {
     [10, 1000, 50_000].into_iter().for_each(|count| what_stands_for_others(&device, count));
 }
 
-/// Sums of rows that leave payloads, to which an initial value is added.
+/// Numbers of rows that leave payloads: sums to which an initial value is added, and answers of f64.
 fn long_rows(device: Arc<dyn Device>, shapes: &[&[usize]]) {
     // Whatever it takes.
     let walk = Some(ForcedWalk::Tables);
@@ -276,11 +276,17 @@ fn long_rows(device: Arc<dyn Device>, shapes: &[&[usize]]) {
         let reduced: Vec<bool> = (0..shape.len()).map(|axis| axis + 1 == shape.len()).collect();
         let case = Case { number: Op::Sum.into(), out: None, marks: false, initial: true };
         assert!(ask(&engine, &case, &sample, &reduced, &mut random));
+        for op in [Op::Sum, Op::Norm1, Op::Mean, Op::Var, Op::Std] {
+            let omits_nan = pattern == "one NaN" && op != Op::Sum;
+            let number = Number { omits_nan, ..op.into() };
+            let case = Case { number, out: Some(DType::F64), marks: false, initial: false };
+            assert!(dtype == DType::F64 || ask(&engine, &case, &sample, &reduced, &mut random));
+        }
     }
 }
 
 #[test]
-fn initial_values_of_long_rows() {
+fn initial_values_and_answers_of_f64_of_long_rows() {
     let options = Options { checks: Checks::ALL, ..Options::default() };
     long_rows(Arc::new(Sim::new(options)), &[&[20_011], &[3, 40_002], &[66_000]]);
 }

@@ -21,3 +21,4 @@ mod tables;
 // A link to that of warpfold-ptx, so that the package has it.
 #[expect(dead_code, reason = "other tests use the rest")]
 mod thorough;
+mod views;
