@@ -198,9 +198,8 @@ fn extreme<T: Number>(items: &impl Items<T>, op: Op) -> Option<Value> {
 
 /// The smallest and the largest element.
 fn ends<T: Number>(items: &impl Items<T>) -> Option<[T; 2]> {
-    state::<T, Extrema<T::Element>>(Kind::Extrema, items)
-        .ends()
-        .map(|ends| ends.map(T::from_element))
+    let ends = state::<T, Extrema<T::Element>>(Kind::Extrema, items).ends()?;
+    Some(ends.map(T::from_element))
 }
 
 /// The smallest element; NaN if there is one; `-0` is smaller than `+0`.

@@ -601,42 +601,33 @@ impl Kind {
     /// Whether states of this kind absorb pairs, of two arrays.
     #[must_use]
     pub const fn takes_pairs(self) -> bool {
-        OF_KINDS[self as usize].pairs
+        TAKEN[self as usize] & PAIRS != 0
     }
 
     /// Whether some operation needs this kind over elements of type `dtype`.
     #[must_use]
     pub const fn supports(self, dtype: DType) -> bool {
-        OF_KINDS[self as usize].dtypes >> dtype as u32 & 1 == 1
+        TAKEN[self as usize] >> dtype as u32 & 1 == 1
     }
 }
 
-/// What the operations of a kind take.
-#[derive(Clone, Copy)]
-struct OfKind {
-    /// Whether one of them takes two arrays.
-    pairs: bool,
-    /// A bit for each type of elements.
-    dtypes: u32,
-}
-
-/// That of each kind, in the order of [`Kind::ALL`]. Every short reduction asks for it.
-const OF_KINDS: [OfKind; Kind::ALL.len()] = {
-    let mut kinds = [OfKind { pairs: false, dtypes: 0 }; Kind::ALL.len()];
-    let mut i = 0;
+/// What operations of each kind take, in the order of [`Kind::ALL`]: a bit for each type of elements,
+/// and the last one if there are pairs. Every short reduction asks for it.
+const TAKEN: [u32; Kind::ALL.len()] = {
+    let (mut taken, mut i) = ([0; Kind::ALL.len()], 0);
     while i < Op::ALL.len() {
         let op = Op::ALL[i];
-        let kind = &mut kinds[op.kind() as usize];
-        kind.pairs |= op.arity() == 2;
-        let mut j = 0;
+        let (kind, mut j) = (op.kind() as usize, 0);
+        taken[kind] |= if op.arity() == 2 { PAIRS } else { 0 };
         while j < DType::ALL.len() {
-            kind.dtypes |= (op.supports(DType::ALL[j]) as u32) << DType::ALL[j] as u32;
+            taken[kind] |= (op.supports(DType::ALL[j]) as u32) << DType::ALL[j] as u32;
             j += 1;
         }
         i += 1;
     }
-    kinds
+    taken
 };
+const PAIRS: u32 = 1 << 31;
 
 #[cfg(test)]
 mod tests {
