@@ -691,9 +691,8 @@ impl<T: Factor> Kernel for Short<'_, T> {
     unsafe fn run<S: Simd>(self) -> Option<Left> {
         let Short { rows, to } = self;
         let (outputs, mut left) = (to.len(), Left::new());
-        let last = outputs.checked_sub(LANES)?;
+        let (last, nan) = (outputs.checked_sub(LANES)?, T::special(f64::NAN, 1.0));
         if let [row] = rows {
-            let nan = T::special(f64::NAN, 1.0);
             for (i, to) in to.iter_mut().enumerate() {
                 // SAFETY: as below.
                 let x = unsafe { *row.add(i) };
@@ -731,9 +730,9 @@ impl<T: Factor> Kernel for Short<'_, T> {
                 let mut doubts = [0; LANES];
                 for i in 0..LANES {
                     let (found, sure) = T::rounded(high[i], low[i], 0, share);
-                    let nan = high[i].is_nan();
-                    to[i] = if nan { T::special(f64::NAN, 1.0) } else { found };
-                    doubts[i] = u64::from(!sure & !nan);
+                    let is_nan = high[i].is_nan();
+                    to[i] = if is_nan { nan } else { found };
+                    doubts[i] = u64::from(!sure & !is_nan);
                 }
                 doubts
             } else {

@@ -532,7 +532,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
             let is_lost = |x: &&mut O::Item| x.wide().abs() < lost;
             to.iter_mut().filter(is_lost).for_each(|x| *x = O::Item::at_once(0.0));
             let is_tiny = |x: O::Item| (x.wide() != 0.0) & (x.wide().abs() < least);
-            rows.leave((0..to.len()).filter(|&i| is_tiny(to[i])));
+            rows.left.extend((0..to.len()).filter(|&i| is_tiny(to[i])));
         }
         rows.found(found, to, nans)
     }

@@ -109,7 +109,7 @@ pub(super) struct Short<O: Operands> {
     /// Every row has so many elements that may be read: see [`new`](Self::new).
     columns: usize,
     /// Columns that are not answered.
-    left: Left,
+    pub(super) left: Left,
 }
 
 impl<O: Operands> Short<O> {
@@ -129,11 +129,6 @@ impl<O: Operands> Short<O> {
             rows[1] = second;
         }
         Some(Short { rows, len, columns, left: Left::new() })
-    }
-
-    /// Leaves columns without an answer.
-    pub(super) fn leave(&mut self, columns: impl Iterator<Item = usize>) {
-        self.left.extend(columns);
     }
 
     /// The columns that are not answered, if most of them are `found`: NaNs are left, too, where they
@@ -342,14 +337,15 @@ impl<O: Operands> Short<O> {
             let (zero, one) = (S::splat(0.0), S::splat(core::hint::black_box(1.0)));
             let share = self.len as f64 * f64::EPSILON;
             for column in (0..self.columns).step_by(group) {
+                // What the last group leaves is counted with all of them: see `found`.
+                if left.len() * LEFT > self.columns {
+                    return false;
+                }
                 // The last group has some of the columns before it.
                 let at = column.min(last);
                 if const { Self::WIDE } && ERRORS == EXACT && far {
                     // As far apart as those before, as a rule.
                     far = self.bounded::<S, TERM>(at, one, out, &mut left);
-                    if left.len() * LEFT > self.columns {
-                        return false;
-                    }
                     continue;
                 }
                 let [a, b] = self.added::<S, TERM, ERRORS>(at, one);
@@ -396,9 +392,6 @@ impl<O: Operands> Short<O> {
                     settle(at, &high[..group], [&low[..group]], None, out, &mut left);
                 } else {
                     settle(at, &high[..group], [], None, out, &mut left);
-                }
-                if left.len() * LEFT > self.columns {
-                    return false;
                 }
             }
         }
