@@ -57,12 +57,14 @@ fn ends_in_lanes<T: Copy, K: Key, const N: usize, const BOTH: bool>(
     items: &[T],
     key: impl Fn(T) -> K,
 ) -> (K, K) {
-    let (groups, rest) = items.as_chunks::<N>();
-    let (mut least, mut greatest) = (K::GREATEST, K::LEAST);
-    if !groups.is_empty() {
+    let (mut least, mut greatest, mut rest) = (K::GREATEST, K::LEAST, items);
+    if let Some(last) = items.len().checked_sub(N) {
         let (mut min, mut max) = ([K::GREATEST; N], [K::LEAST; N]);
         let helps = prefetch::is_wanted();
-        for group in groups {
+        rest = &[];
+        for first in (0..items.len()).step_by(N) {
+            // The last group has some of the elements before it, which change nothing.
+            let group = &items[first.min(last)..][..N];
             if helps {
                 prefetch::ahead_always(group);
             }

@@ -22,6 +22,9 @@ pub const SMALL: usize = 1 << 18;
 /// Bytes of a row that are read as fast in any order of the rows.
 const ROW: usize = 512;
 
+/// Elements that are in a near cache once they are copied in the order of their indices.
+const IN_CACHE: usize = 1 << 16;
+
 /// The answers to one operation, output by output in C order.
 #[derive(Clone, Debug)]
 pub enum Outputs {
@@ -246,7 +249,7 @@ impl Job<'_> {
             // In another order than that of indices, states look at all elements that are
             // as good as the best; accumulators copy rows.
             Op::ArgMin | Op::ArgMax if !in_order && plan.has_rows_in_index_order(ROW) => usize::MAX,
-            Op::ArgMin | Op::ArgMax if !in_order => LONG,
+            Op::ArgMin | Op::ArgMax if !in_order => IN_CACHE,
             _ => most_alone(plan.dtype(), op),
         };
         plan.len() <= most

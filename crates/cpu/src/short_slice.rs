@@ -60,13 +60,19 @@ impl Job<'_> {
         {
             return Ok(Some(vec![Outputs::one(product)]));
         }
-        if let (&[(op @ (Op::ArgMin | Op::ArgMax), 0)], &[Kind::ArgExtrema]) = (ops, self.kinds)
+        if let (&[(op, 0)], &[Kind::ArgExtrema]) = (ops, self.kinds)
             && rules.nan == NanPolicy::Propagate
             && rules.out.is_none()
-            && let Some(place) = position(dtype, op, items, self.isa)
         {
-            let place = self.start + place;
-            return Ok(Some(vec![Outputs::one(one_number(op.answer_type(dtype), place))]));
+            let place = |op: Op| {
+                let place = self.start + position(dtype, op, items, self.isa)?;
+                Some(one_number(op.answer_type(dtype), place))
+            };
+            let (first, last) = op.pair().unwrap_or((op, op));
+            if let Some(numbers) = place(first) {
+                let second = if first == last { None } else { place(last) };
+                return Ok(Some(vec![Outputs::Numbers { numbers, second }]));
+            }
         }
         let run = RawRun { start: self.start, items, others };
         let mut workers = Vec::with_capacity(self.kinds.len());

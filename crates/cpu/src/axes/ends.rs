@@ -4,19 +4,123 @@
 //! vectors are asked at once for NaNs. What such comparisons do not tell is found afterwards: of
 //! zeros which sign they have, by the signs of all elements, which are on one side of zero then.
 
-use super::first::FloatWord;
 use super::words::Word;
 use crate::simd::Simd;
-use core::mem::MaybeUninit;
 use warpfold_core::{fpenv, prefetch};
 
 /// Vectors of a group. Each has a least and a greatest element in registers.
 const GROUP: usize = 4;
 /// Lanes of a vector at most, of 64 bytes.
-pub(super) const MOST_LANES: usize = 64 / size_of::<i32>();
+const MOST_LANES: usize = 64 / size_of::<i32>();
 /// Bytes of elements that are compared at a time: few enough to stay in the second cache, where
 /// their signs are sought.
-pub(super) const BLOCK: usize = 64 << 10;
+const BLOCK: usize = 64 << 10;
+
+/// Words that are the bits of floats that [`Simd`] has vectors of.
+pub(super) trait FloatWord: Word {
+    /// The bits of infinity.
+    const INFINITY: Self;
+    /// The bits of the least normal number.
+    const LEAST_NORMAL: Self;
+    type Vector<S: Simd>: Copy;
+
+    /// Lanes of a vector.
+    fn lanes<S: Simd>() -> usize {
+        S::LANES * size_of::<f64>() / size_of::<Self>()
+    }
+    /// # Safety
+    /// See [`Simd`], here and below.
+    unsafe fn splat<S: Simd>(self) -> Self::Vector<S>;
+    unsafe fn load<S: Simd>(p: *const Self) -> Self::Vector<S>;
+    unsafe fn store<S: Simd>(v: Self::Vector<S>, p: *mut Self);
+    unsafe fn xor<S: Simd>(a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// [`Simd::min`].
+    unsafe fn least<S: Simd>(a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// [`Simd::max`].
+    unsafe fn greatest<S: Simd>(a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// [`Simd::or_unordered`].
+    unsafe fn or_unordered<S: Simd>(
+        acc: Self::Vector<S>,
+        a: Self::Vector<S>,
+        b: Self::Vector<S>,
+    ) -> Self::Vector<S>;
+}
+
+macro_rules! float_word {
+    ($Word:ident, $Float:ident, $Vector:ident, |$bits:ident| $lane:expr, $Lane:ident,
+     $splat:ident, $load:ident, $store:ident, |$S:ident, $a:ident, $b:ident| $xor:expr,
+     $least:ident, $greatest:ident, $or_unordered:ident) => {
+        // SAFETY, for every block: passed on from the caller; a pointer to words is one to lanes.
+        #[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
+        impl FloatWord for $Word {
+            const INFINITY: Self = $Float::INFINITY.to_bits().cast_signed();
+            const LEAST_NORMAL: Self = $Float::MIN_POSITIVE.to_bits().cast_signed();
+            type Vector<S: Simd> = S::$Vector;
+
+            #[inline(always)]
+            unsafe fn splat<S: Simd>(self) -> S::$Vector {
+                let $bits = self.cast_unsigned();
+                unsafe { S::$splat($lane) }
+            }
+            #[inline(always)]
+            unsafe fn load<S: Simd>(p: *const Self) -> S::$Vector {
+                unsafe { S::$load(p.cast::<$Lane>()) }
+            }
+            #[inline(always)]
+            unsafe fn store<S: Simd>(v: S::$Vector, p: *mut Self) {
+                unsafe { S::$store(v, p.cast::<$Lane>()) }
+            }
+            #[inline(always)]
+            unsafe fn xor<$S: Simd>($a: $S::$Vector, $b: $S::$Vector) -> $S::$Vector {
+                unsafe { $xor }
+            }
+            #[inline(always)]
+            unsafe fn least<S: Simd>(a: S::$Vector, b: S::$Vector) -> S::$Vector {
+                unsafe { S::$least(a, b) }
+            }
+            #[inline(always)]
+            unsafe fn greatest<S: Simd>(a: S::$Vector, b: S::$Vector) -> S::$Vector {
+                unsafe { S::$greatest(a, b) }
+            }
+            #[inline(always)]
+            unsafe fn or_unordered<S: Simd>(
+                acc: S::$Vector,
+                a: S::$Vector,
+                b: S::$Vector,
+            ) -> S::$Vector {
+                unsafe { S::$or_unordered(acc, a, b) }
+            }
+        }
+    };
+}
+float_word!(
+    i32,
+    f32,
+    W,
+    |bits| bits,
+    u32,
+    wsplat,
+    wload,
+    wstore,
+    |S, a, b| S::wxor(a, b),
+    wleast,
+    wgreatest,
+    wor_unordered
+);
+float_word!(
+    i64,
+    f64,
+    F,
+    |bits| f64::from_bits(bits),
+    f64,
+    splat,
+    load,
+    store,
+    |S, a, b| S::or_xor(S::splat(0.0), a, b),
+    min,
+    max,
+    or_unordered
+);
 
 /// [`ends`], of words of any width: `None`, too, where there are no vectors of such floats.
 ///
@@ -35,6 +139,80 @@ pub(super) unsafe fn of_words<S: Simd, W: Word>(items: &[W]) -> Option<[W; 2]> {
     Some(ends.map(|end| W::of(end.cast_unsigned())))
 }
 
+/// [`least`], of words of any width, likewise.
+///
+/// # Safety
+/// See [`Simd`].
+#[inline(always)]
+pub(super) unsafe fn least_of_words<S: Simd, W: Word>(
+    items: &[W],
+    greatest: bool,
+) -> Option<(W, bool)> {
+    // SAFETY: passed on from the caller.
+    let (least, odd) = unsafe {
+        match size_of::<W>() {
+            4 => {
+                let items = bytemuck::try_cast_slice::<_, i32>(items).ok()?;
+                let (least, odd) = least::<S, i32>(items, greatest)?;
+                (i64::from(least), odd)
+            }
+            8 => least::<S, i64>(bytemuck::try_cast_slice(items).ok()?, greatest)?,
+            _ => return None,
+        }
+    };
+    Some((W::of(least.cast_unsigned()), odd))
+}
+
+/// The bits of the least of floats, or of the least of their opposites where the greatest is sought,
+/// and whether there is a NaN, which it is not: infinity of nothing else. `None` as of [`ends`]. The
+/// sign of a zero may be either.
+///
+/// # Safety
+/// See [`Simd`].
+#[inline(always)]
+unsafe fn least<S: Simd, W: FloatWord>(items: &[W], greatest: bool) -> Option<(W, bool)> {
+    let (lanes, len, p) = (W::lanes::<S>(), items.len(), items.as_ptr());
+    let last = len.checked_sub(lanes)?;
+    let [mut lows, mut odd] = [W::INFINITY, W::of(0)].map(|none| [none; MOST_LANES]);
+    // SAFETY: the caller vouches for the instructions; every vector is within the elements, of which
+    // there is one vector at least, or within arrays of as many lanes as the widest one has.
+    unsafe {
+        let flip = W::splat::<S>(if greatest { W::LEAST } else { W::of(0) });
+        let mut odds = W::splat::<S>(W::of(0));
+        let mut least = [W::splat::<S>(W::INFINITY); GROUP];
+        let helps = prefetch::is_wanted();
+        for first in (0..len).step_by(GROUP * lanes) {
+            let group = p.add(first);
+            if helps {
+                prefetch::ahead_always(core::slice::from_raw_parts(group, GROUP * lanes));
+            }
+            for v in (0..GROUP).step_by(2) {
+                // The last vectors are those at the end, which change nothing again.
+                let [x, y] = [v, v + 1].map(|v| W::load::<S>(p.add((first + v * lanes).min(last))));
+                let [x, y] = [W::xor::<S>(x, flip), W::xor::<S>(y, flip)];
+                odds = W::or_unordered::<S>(odds, x, y);
+                least[v] = W::least::<S>(x, least[v]);
+                least[v + 1] = W::least::<S>(y, least[v + 1]);
+            }
+        }
+        for v in 1..GROUP {
+            least[0] = W::least::<S>(least[v], least[0]);
+        }
+        W::store::<S>(least[0], lows.as_mut_ptr());
+        W::store::<S>(odds, odd.as_mut_ptr());
+    }
+    let mut half = MOST_LANES / 2;
+    while half > 0 {
+        for i in 0..half {
+            lows[i] = if lows[i + half].is_below(lows[i]) { lows[i + half] } else { lows[i] };
+            odd[i] = odd[i] | odd[i + half];
+        }
+        half /= 2;
+    }
+    let is_flushed = lows[0] & W::GREATEST < W::LEAST_NORMAL && !fpenv::is_usual();
+    (!is_flushed).then_some((lows[0], odd[0] != W::of(0)))
+}
+
 /// The least and the greatest element of words that are the bits of floats, as words in order; the
 /// ends of that order where there is a NaN. `None` where there are fewer elements than a vector
 /// has, and where subnormals are taken for zeros and are the least or the greatest.
@@ -42,7 +220,7 @@ pub(super) unsafe fn of_words<S: Simd, W: Word>(items: &[W]) -> Option<[W; 2]> {
 /// # Safety
 /// See [`Simd`].
 #[inline(always)]
-pub(super) unsafe fn ends<S: Simd, W: FloatWord>(items: &[W]) -> Option<[W; 2]> {
+unsafe fn ends<S: Simd, W: FloatWord>(items: &[W]) -> Option<[W; 2]> {
     if items.len() < W::lanes::<S>() {
         return None;
     }
@@ -70,14 +248,15 @@ pub(super) unsafe fn ends<S: Simd, W: FloatWord>(items: &[W]) -> Option<[W; 2]> 
 unsafe fn ends_of_block<S: Simd, W: FloatWord>(items: &[W]) -> Option<[W; 2]> {
     let (lanes, len, p) = (W::lanes::<S>(), items.len(), items.as_ptr());
     let in_group = GROUP * lanes;
-    let mut found = [[const { MaybeUninit::<W>::uninit() }; MOST_LANES]; 3];
+    let highest = W::INFINITY | W::LEAST;
+    let [mut lows, mut highs, mut odd] =
+        [W::INFINITY, highest, W::of(0)].map(|none| [none; MOST_LANES]);
     // SAFETY: the caller vouches for the instructions; every vector is within the elements, of which
-    // there is one vector at least, or within arrays of so many lanes, of which those are read that
-    // were written.
-    let [least, greatest, odd] = unsafe {
+    // there is one vector at least, or within arrays of as many lanes as the widest one has.
+    unsafe {
         let mut odds = W::splat::<S>(W::of(0));
         let mut least = [W::splat::<S>(W::INFINITY); GROUP];
-        let mut greatest = [W::splat::<S>(W::INFINITY | W::LEAST); GROUP];
+        let mut greatest = [W::splat::<S>(highest); GROUP];
         let helps = prefetch::is_wanted();
         let whole = len / in_group * in_group;
         for first in (0..whole).step_by(in_group) {
@@ -106,15 +285,14 @@ unsafe fn ends_of_block<S: Simd, W: FloatWord>(items: &[W]) -> Option<[W; 2]> {
             least[0] = W::least::<S>(least[v], least[0]);
             greatest[0] = W::greatest::<S>(greatest[v], greatest[0]);
         }
-        for (v, to) in [least[0], greatest[0], odds].into_iter().zip(&mut found) {
-            W::store::<S>(v, to.as_mut_ptr().cast());
+        for (v, to) in [(least[0], &mut lows), (greatest[0], &mut highs), (odds, &mut odd)] {
+            W::store::<S>(v, to.as_mut_ptr());
         }
-        [0, 1, 2].map(|i| core::slice::from_raw_parts(found[i].as_ptr().cast::<W>(), lanes))
-    };
+    }
     let (mut low, mut high, mut any) = (W::GREATEST, W::LEAST, W::of(0));
-    for lane in 0..lanes {
-        low = low.min(least[lane].in_order());
-        high = high.max(greatest[lane].in_order());
+    for lane in 0..MOST_LANES {
+        low = low.min(lows[lane].in_order());
+        high = high.max(highs[lane].in_order());
         any = any | odd[lane];
     }
     if any != W::of(0) {
@@ -139,4 +317,89 @@ unsafe fn ends_of_block<S: Simd, W: FloatWord>(items: &[W]) -> Option<[W; 2]> {
         high = (signs & W::LEAST).in_order();
     }
     Some([low, high])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::extremes::{Real, position};
+    use super::*;
+    use crate::isa::Isa;
+    use crate::simd::{Kernel, dispatch};
+
+    struct Call<'a, W>(&'a [W]);
+
+    impl<W: FloatWord> Kernel for Call<'_, W> {
+        type Out = (Option<[W; 2]>, usize);
+        #[inline(always)]
+        unsafe fn run<S: Simd>(self) -> Self::Out {
+            // SAFETY: passed on from the caller.
+            unsafe { (ends::<S, W>(self.0), W::lanes::<S>()) }
+        }
+    }
+
+    /// The place of the best of numbers; of the first NaN, unless these are left out.
+    fn want(items: &[f64], greatest: bool, omits: bool) -> usize {
+        if let (false, Some(place)) = (omits, items.iter().position(|x| x.is_nan())) {
+            return place;
+        }
+        let numbers = items.iter().enumerate().filter(|(_, x)| !x.is_nan());
+        let better = |x: f64, best: f64| if greatest { x > best } else { x < best };
+        let found = numbers.fold(None, |best: Option<(usize, f64)>, (i, &x)| match best {
+            Some((_, least)) if !better(x, least) => best,
+            _ => Some((i, x)),
+        });
+        found.map_or(0, |(place, _)| place)
+    }
+
+    /// Checks what is found of words that are the bits of numbers.
+    fn check<W: FloatWord>(words: &[W], items: &[f64], about: &str) {
+        let keys = || words.iter().map(|x| x.in_order());
+        let ends = match (keys().min(), keys().max()) {
+            (Some(low), Some(high)) if !items.iter().any(|x| x.is_nan()) => [low, high],
+            _ => [W::LEAST, W::GREATEST],
+        };
+        let infinity = W::INFINITY;
+        for isa in Isa::available() {
+            let (found, lanes) = dispatch(isa, Call(words));
+            assert_eq!(found, (words.len() >= lanes).then_some(ends), "{about} {isa}");
+            for (greatest, omits) in [(false, false), (true, false), (false, true), (true, true)] {
+                let nan = if omits { W::GREATEST } else { W::LEAST };
+                let flip = if greatest { W::of(u64::MAX) } else { W::of(0) };
+                let place = position(Real { infinity, flip, nan }, words, isa);
+                let wanted = want(items, greatest, omits) as u64;
+                assert_eq!(place, wanted, "{about} {isa} {greatest} {omits}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_and_the_ends_are_found_wherever_vectors_end() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let nan = f64::NAN;
+        let odd = [nan, -nan, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1e-40, -1.0];
+        let block = BLOCK / size_of::<i32>();
+        let long = [500, 2047, 2048, 5000, block - 1, block + 1, block + MOST_LANES];
+        for len in (1..300).chain(long) {
+            for kind in 0..8 {
+                let mut items: Vec<f64> = (0..len)
+                    .map(|_| match kind {
+                        0 => f64::from(random.i32(-1000..1000)),
+                        1 => f64::from(random.i32(0..3)),
+                        2 => f64::INFINITY,
+                        3 => -f64::from(random.i32(0..2)),
+                        _ => f64::from(random.f32()) - 0.5,
+                    })
+                    .collect();
+                // At the ends of groups and of vectors, too.
+                for _ in 0..kind % 4 {
+                    let at = [0, len - 1, random.usize(..len)][random.usize(..3)];
+                    items[at] = odd[random.usize(if kind < 6 { 2 } else { 0 }..odd.len())];
+                }
+                let words: Vec<i64> = items.iter().map(|x| x.to_bits().cast_signed()).collect();
+                check(&words, &items, &format!("f64 {len} {kind}"));
+                let short = items.iter().map(|&x| (x as f32).to_bits().cast_signed());
+                check(&short.collect::<Vec<i32>>(), &items, &format!("f32 {len} {kind}"));
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Smallest and largest elements of many outputs, and where they are.
 
+use super::ends as float_ends;
 use super::finish::Request;
-use super::first;
 use super::fold::Part;
 use super::lanes::{Lanes, ShortAsked, Words};
 use super::round::Narrow;
@@ -151,7 +151,7 @@ impl<W: Word> Lanes for Ends<W> {
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(W, W, ())> {
         // SAFETY: passed on from the caller.
-        if let Some([least, greatest]) = unsafe { super::ends::of_words::<S, W>(items) } {
+        if let Some([least, greatest]) = unsafe { float_ends::of_words::<S, W>(items) } {
             return Some((least, greatest, ()));
         }
         let (least, greatest) = ends::<_, _, true>(items, |x: W| x.in_order());
@@ -312,16 +312,16 @@ pub(super) trait Order: Copy + Send + Sync + 'static {
         let _ = key;
         false
     }
-    /// The most elements of which the best is sought at a time.
-    const SEARCHED: usize = SEARCHED;
-    /// The place of the first of the best elements, where there is a quicker way than by keys.
-    ///
-    /// # Safety
-    /// See [`Simd`].
+    /// The place of a part of elements that has a better one than those with a key: of the first
+    /// such part.
     #[inline(always)]
-    unsafe fn first<S: Simd>(self, items: &[Self::Word]) -> Option<usize> {
-        let _ = items;
-        None
+    fn better(self, items: &[Self::Word], key: Self::Word) -> Option<usize> {
+        part::<_, PART>(items, |x| self.key(x) < key)
+    }
+    /// The place of the first element with a key, of elements that have it.
+    #[inline(always)]
+    fn place(self, items: &[Self::Word], key: Self::Word) -> usize {
+        place(items, |x| self.key(x) == key)
     }
 }
 
@@ -422,12 +422,55 @@ impl<W: Word> Order for Real<W> {
     fn is_none(self, key: W) -> bool {
         self.nan == W::GREATEST && key == W::GREATEST
     }
-    const SEARCHED: usize = if size_of::<W>() < 4 { SEARCHED } else { first::MOST };
+
     #[inline(always)]
-    unsafe fn first<S: Simd>(self, items: &[W]) -> Option<usize> {
-        let omits = self.nan == W::GREATEST;
+    unsafe fn best<S: Simd>(self, items: &[W]) -> W {
         // SAFETY: passed on from the caller.
-        unsafe { first::of_words::<S, W>(items, self.flip != W::of(0), omits) }
+        let greatest = self.flip != W::of(0);
+        if let Some((least, odd)) = unsafe { float_ends::least_of_words::<S, W>(items, greatest) } {
+            if odd && self.nan == W::LEAST {
+                return self.nan;
+            }
+            // What is left out is not told from infinities.
+            if !odd || least != self.infinity {
+                return self.key(if greatest { least ^ W::LEAST } else { least });
+            }
+        }
+        ends::<_, _, false>(items, |x| self.key(x)).0
+    }
+
+    #[inline(always)]
+    fn better(self, items: &[W], key: W) -> Option<usize> {
+        if size_of::<W>() < 4 || key == W::GREATEST || !fpenv::is_usual() {
+            return part::<_, PART>(items, |x| self.key(x) < key);
+        }
+        // Compared as floats: a NaN that is not left out is better than all others.
+        let best = self.bits(key);
+        match (self.flip == W::of(0), self.nan == W::LEAST) {
+            (true, true) => part::<_, PART>(items, |x| !best.is_at_most(x)),
+            (true, false) => part::<_, PART>(items, |x| x.is_below(best)),
+            (false, true) => part::<_, PART>(items, |x| !x.is_at_most(best)),
+            (false, false) => part::<_, PART>(items, |x| best.is_below(x)),
+        }
+    }
+
+    #[inline(always)]
+    fn place(self, items: &[W], key: W) -> usize {
+        if key == self.nan {
+            return place(items, |x| x & W::GREATEST > self.infinity);
+        }
+        // Compared as bits, of which those of the two zeros differ by the sign.
+        let bits = self.bits(key);
+        let mask = if bits == W::of(0) { W::GREATEST } else { W::of(u64::MAX) };
+        place(items, |x| x & mask == bits)
+    }
+}
+
+impl<W: Word> Real<W> {
+    /// The bits of elements with a key that is no NaN's.
+    #[inline(always)]
+    fn bits(self, key: W) -> W {
+        (key ^ self.flip).by_value()
     }
 }
 
@@ -437,34 +480,47 @@ pub(super) struct First<O> {
     pub(super) order: O,
 }
 
-/// Elements of which the best is sought at a time: few enough to stay in the first cache, where
-/// its place is sought.
-const SEARCHED: usize = 1024;
-/// Elements that are compared before it is asked whether one is equal; words count them.
-const COMPARED: usize = 64;
-/// Rows of fewer elements keep positions as they go.
-const LONG_ROW: usize = 48;
+/// Bytes of elements of which the best is sought at first. What nothing is better than often is
+/// among them, and ends the search.
+const GLANCE: usize = 2 << 10;
+/// The same where one of them is known to be better: few enough to stay in the first cache, where
+/// its place is sought, many enough that it costs little where all elements are better.
+const SEARCHED: usize = 8 << 10;
+/// Elements that are compared before it is asked whether one is better.
+const PART: usize = 128;
+/// The same before it is asked whether one is equal; words count them.
+const COMPARED: usize = 32;
+/// Bytes of rows from which on their positions are sought afterwards, and not kept as they go.
+const LONG_ROW: usize = 256;
+
+/// Where the first part of `N` elements is, or of fewer at the end, that has one that `is` says it is.
+#[inline(always)]
+fn part<W: Word, const N: usize>(items: &[W], is: impl Fn(W) -> bool) -> Option<usize> {
+    let parts = items.as_chunks::<N>().0;
+    // Loops, since closures would be compiled for other instructions.
+    for (number, part) in parts.iter().enumerate() {
+        if part.iter().fold(false, |hit, &x| hit | is(x)) {
+            return Some(number * N);
+        }
+    }
+    // With some of the elements before them, which are none: loops of a known length are the faster.
+    let start = parts.len() * N;
+    let rest = items.last_chunk::<N>().map_or(&items[start..], |last| &last[..]);
+    (start < items.len() && rest.iter().fold(false, |hit, &x| hit | is(x))).then_some(start)
+}
 
 /// Where the first element is that `is` says it is, of elements that have it.
 #[inline(always)]
 fn place<W: Word>(items: &[W], is: impl Fn(W) -> bool) -> usize {
-    let (mut at, mut few) = (0, items);
-    let (parts, rest) = items.as_chunks::<COMPARED>();
-    // Loops, since closures would be compiled for other instructions.
-    for part in parts {
-        if part.iter().fold(false, |hit, &x| hit | is(x)) {
-            few = part;
-            break;
-        }
-        at += COMPARED;
-        few = rest;
-    }
+    let start = part::<_, COMPARED>(items, &is).unwrap_or(0);
+    let start = start.min(items.len().saturating_sub(COMPARED));
+    let few = items[start..].first_chunk::<COMPARED>().map_or(&items[start..], |few| &few[..]);
     // The least place of all: where to stop is not known to processors either.
     let mut place = W::GREATEST;
     for (i, &x) in few.iter().enumerate() {
         place = place.min(if is(x) { W::of(i as u64) } else { W::GREATEST });
     }
-    at + place.wide() as usize
+    start + place.wide() as usize
 }
 
 /// Finds the position of the best of some elements, of which there is one at least.
@@ -551,37 +607,25 @@ impl<O: Order> Lanes for First<O> {
 
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[O::Word], at: usize) -> Option<(O::Word, u32, ())> {
-        let glance = items.first_chunk::<LONG_ROW>()?;
-        // What nothing is better than ends the search: a NaN, of which there may be many.
-        let is_end = |x| self.order.key(x) == self.order.end();
-        if glance.iter().fold(false, |any, &x| any | is_end(x)) {
-            let first = place(glance, is_end);
-            return Some((self.order.end(), (at + first) as u32, ()));
+        if size_of_val(items) < LONG_ROW {
+            return None;
         }
-        let mut found: Option<(O::Word, u32, ())> = None;
-        let (mut start, mut rest) = (at, items);
-        let mut most = SEARCHED;
-        while !rest.is_empty() {
-            let (items, after) = rest.split_at(most.min(rest.len()));
-            (rest, most) = (after, O::SEARCHED);
-            // SAFETY: passed on from the caller.
-            let place_at_once = unsafe { self.order.first::<S>(items) };
-            let key = match place_at_once {
-                Some(place) => self.order.key(items[place]),
-                // SAFETY: passed on from the caller.
-                None => unsafe { self.order.best::<S>(items) },
-            };
-            if found.is_none_or(|(best, ..)| key < best) {
-                let is_best = |x| self.order.key(x) == key;
-                let at = place_at_once.unwrap_or_else(|| place(items, is_best));
-                found = Some((key, (start + at) as u32, ()));
-            }
-            if key == self.order.end() {
-                break;
-            }
-            start += items.len();
+        let [glance, searched] = [GLANCE, SEARCHED].map(|bytes| bytes / size_of::<O::Word>());
+        let first = if items.len() < 2 * glance { items.len() } else { glance };
+        // SAFETY: passed on from the caller.
+        let mut key = unsafe { self.order.best::<S>(&items[..first]) };
+        let mut found = 0..first;
+        while key != self.order.end()
+            && let Some(further) = self.order.better(&items[found.end..], key)
+        {
+            let start = found.end + further;
+            found = start..items.len().min(start + searched);
+            // SAFETY: as above.
+            key = unsafe { self.order.best::<S>(&items[found.clone()]) };
         }
-        found
+        // Of elements that are all the worst there are, the first is the answer.
+        let place = found.start + self.order.place(&items[found], key);
+        Some((key, (at + place) as u32, ()))
     }
 
     #[inline(always)]

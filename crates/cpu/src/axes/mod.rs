@@ -14,7 +14,6 @@ mod exponentials;
 mod extremes;
 mod factors;
 mod finish;
-mod first;
 mod floats;
 mod fold;
 mod integers;

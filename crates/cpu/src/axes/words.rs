@@ -29,6 +29,11 @@ pub(super) trait Word:
     fn in_order(self) -> Self;
     /// Words of floats in the order of their values: the same for -0 and +0.
     fn by_value(self) -> Self;
+    /// Whether the float with these bits is below that one, compared as floats are where they are of
+    /// 32 or 64 bits.
+    fn is_below(self, other: Self) -> bool;
+    /// Whether it is not above.
+    fn is_at_most(self, other: Self) -> bool;
     /// Writes the extremes of rows of floats, `column` elements from the beginning of each, or `nan`
     /// where there is one, and returns whether they are right: not without it. `None` where there are
     /// no such instructions. Subnormals are not to be taken for zeros.
@@ -87,8 +92,18 @@ macro_rules! few_ends {
     }};
 }
 
+/// Two words as floats. A closure would be compiled for other instructions.
+macro_rules! floats {
+    ($a:expr, $b:expr, $bits:ident, $float:expr) => {{
+        let $bits = $a;
+        let a = $float;
+        let $bits = $b;
+        [a, $float]
+    }};
+}
+
 macro_rules! word {
-    ($($word:ident, |$rows:ident, $column:ident, $asked:ident, $nan:ident, $to:ident| $few:expr;)*) => {$(
+    ($($word:ident, |$bits:ident| $float:expr, |$rows:ident, $column:ident, $asked:ident, $nan:ident, $to:ident| $few:expr;)*) => {$(
         impl Word for $word {
             #[inline(always)]
             fn of(bits: u64) -> Self {
@@ -118,6 +133,16 @@ macro_rules! word {
                 ((self & $word::MAX) ^ sign).wrapping_sub(sign)
             }
             #[inline(always)]
+            fn is_below(self, other: Self) -> bool {
+                let [a, b] = floats!(self, other, $bits, $float);
+                a < b
+            }
+            #[inline(always)]
+            fn is_at_most(self, other: Self) -> bool {
+                let [a, b] = floats!(self, other, $bits, $float);
+                a <= b
+            }
+            #[inline(always)]
             unsafe fn few_ends<const N: usize>(
                 $rows: &[*const Self],
                 $column: usize,
@@ -130,10 +155,10 @@ macro_rules! word {
     )*};
 }
 word! {
-    i8, |_rows, _column, _asked, _nan, _to| None;
-    i16, |_rows, _column, _asked, _nan, _to| None;
-    i32, |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f32, u32);
-    i64, |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f64, u64);
+    i8, |bits| bits.by_value(), |_rows, _column, _asked, _nan, _to| None;
+    i16, |bits| bits.by_value(), |_rows, _column, _asked, _nan, _to| None;
+    i32, |bits| f32::from_bits(bits.cast_unsigned()), |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f32, u32);
+    i64, |bits| f64::from_bits(bits.cast_unsigned()), |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f64, u64);
 }
 
 /// Calls a generic function with the word of so many bytes.

@@ -51,10 +51,6 @@ impl Simd for Avx2 {
         abs(a: F) -> F = _mm256_andnot_pd(_mm256_set1_pd(-0.0), a);
         max(a: F, b: F) -> F = _mm256_max_pd(a, b);
         min(a: F, b: F) -> F = _mm256_min_pd(a, b);
-        earliest(best: [F; 2], x: F, at: F) -> [F; 2] = {
-            let less = _mm256_cmp_pd::<_CMP_LT_OQ>(x, best[0]);
-            [_mm256_blendv_pd(best[0], x, less), _mm256_blendv_pd(best[1], at, less)]
-        };
         or_unordered(acc: F, a: F, b: F) -> F = _mm256_or_pd(acc, _mm256_cmp_pd::<_CMP_UNORD_Q>(a, b));
         lookup(table: &[u64; 64], n: F) -> F = {
             let index = _mm256_and_si256(_mm256_castpd_si256(n), _mm256_set1_epi64x(63));
@@ -109,11 +105,6 @@ impl Simd for Avx2 {
         wmin(a: W, b: W) -> W = _mm256_min_epu32(a, b);
         wleast(a: W, b: W) -> W = _mm256_castps_si256(_mm256_min_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)));
         wgreatest(a: W, b: W) -> W = _mm256_castps_si256(_mm256_max_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)));
-        wearliest(best: [W; 2], x: W, at: W) -> [W; 2] = {
-            let [old, new] = [_mm256_castsi256_ps(best[0]), _mm256_castsi256_ps(x)];
-            let less = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LT_OQ>(new, old));
-            [_mm256_blendv_epi8(best[0], x, less), _mm256_blendv_epi8(best[1], at, less)]
-        };
         wor_unordered(acc: W, a: W, b: W) -> W = {
             let [a, b] = [_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)];
             let odd = _mm256_cmp_ps::<_CMP_UNORD_Q>(a, b);

@@ -63,10 +63,6 @@ impl Simd for Avx512 {
         abs(a: F) -> F = _mm512_abs_pd(a);
         max(a: F, b: F) -> F = _mm512_max_pd(a, b);
         min(a: F, b: F) -> F = _mm512_min_pd(a, b);
-        earliest(best: [F; 2], x: F, at: F) -> [F; 2] = {
-            let less = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(x, best[0]);
-            [_mm512_mask_mov_pd(best[0], less, x), _mm512_mask_mov_pd(best[1], less, at)]
-        };
         or_unordered(acc: F, a: F, b: F) -> F = {
             let odd = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(a, b);
             _mm512_castsi512_pd(_mm512_mask_set1_epi64(_mm512_castpd_si512(acc), odd, -1))
@@ -161,11 +157,6 @@ impl Simd for Avx512 {
         wmin(a: W, b: W) -> W = _mm512_min_epu32(a, b);
         wleast(a: W, b: W) -> W = _mm512_castps_si512(_mm512_min_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
         wgreatest(a: W, b: W) -> W = _mm512_castps_si512(_mm512_max_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
-        wearliest(best: [W; 2], x: W, at: W) -> [W; 2] = {
-            let [old, new] = [_mm512_castsi512_ps(best[0]), _mm512_castsi512_ps(x)];
-            let less = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(new, old);
-            [_mm512_mask_mov_epi32(best[0], less, x), _mm512_mask_mov_epi32(best[1], less, at)]
-        };
         wor_unordered(acc: W, a: W, b: W) -> W = {
             let [a, b] = [_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)];
             _mm512_mask_set1_epi32(acc, _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, b), -1)

@@ -85,8 +85,6 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn max(a: Self::F, b: Self::F) -> Self::F;
     /// The smaller one; `b` where either is NaN.
     unsafe fn min(a: Self::F, b: Self::F) -> Self::F;
-    /// The best of each lane, and at which number it came, with `x` and `at` where `x` is less.
-    unsafe fn earliest(best: [Self::F; 2], x: Self::F, at: Self::F) -> [Self::F; 2];
     /// `acc`, with some bit set in lanes where `a` or `b` is NaN.
     unsafe fn or_unordered(acc: Self::F, a: Self::F, b: Self::F) -> Self::F;
     /// The number whose bits are the word of the table that the lowest 6 bits of `n` say.
@@ -136,8 +134,6 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn wmax(a: Self::W, b: Self::W) -> Self::W;
     /// Unsigned minimum.
     unsafe fn wmin(a: Self::W, b: Self::W) -> Self::W;
-    /// [`earliest`](Self::earliest) of words that are the bits of f32.
-    unsafe fn wearliest(best: [Self::W; 2], x: Self::W, at: Self::W) -> [Self::W; 2];
     /// [`min`](Self::min) of such words.
     unsafe fn wleast(a: Self::W, b: Self::W) -> Self::W;
     /// [`max`](Self::max) of such words.

@@ -97,11 +97,6 @@ impl Simd for Neon {
         min(a: F, b: F) -> F = each!(|a, b| vbslq_f64(vcltq_f64(a, b), a, b), a, b);
     }
     #[inline(always)]
-    unsafe fn earliest([old, then]: [F; 2], x: F, at: F) -> [F; 2] {
-        let choose = |a, b, new, old| unsafe { vbslq_f64(vcltq_f64(a, b), new, old) };
-        [each!(choose, x, old, x, old), each!(choose, x, old, at, then)]
-    }
-    #[inline(always)]
     unsafe fn or_unordered(acc: F, a: F, b: F) -> F {
         let odd = |acc, a, b| unsafe {
             let same = vandq_u64(vceqq_f64(a, a), vceqq_f64(b, b));
@@ -175,14 +170,6 @@ impl Simd for Neon {
         wmin(a: W, b: W) -> W = each!(vminq_u32, a, b);
         wleast(a: W, b: W) -> W = each!(|a, b| vbslq_u32(vcltq_f32(vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)), a, b), a, b);
         wgreatest(a: W, b: W) -> W = each!(|a, b| vbslq_u32(vcgtq_f32(vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)), a, b), a, b);
-    }
-    #[inline(always)]
-    unsafe fn wearliest([old, then]: [W; 2], x: W, at: W) -> [W; 2] {
-        let choose = |a, b, new, old| unsafe {
-            let [a, b] = [vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)];
-            vbslq_u32(vcltq_f32(a, b), new, old)
-        };
-        [each!(choose, x, old, x, old), each!(choose, x, old, at, then)]
     }
     #[inline(always)]
     unsafe fn wor_unordered(acc: W, a: W, b: W) -> W {

@@ -141,13 +141,6 @@ impl Simd for Portable {
         map2(a, b, |a, b| if a < b { a } else { b })
     }
     #[inline(always)]
-    unsafe fn earliest([old, then]: [F; 2], x: F, at: F) -> [F; 2] {
-        let choose = |new: F, last: F| {
-            core::array::from_fn(|i| if x[i] < old[i] { new[i] } else { last[i] })
-        };
-        [choose(x, old), choose(at, then)]
-    }
-    #[inline(always)]
     unsafe fn or_unordered(acc: F, a: F, b: F) -> F {
         let odd = map2(a, b, |a, b| if a.is_nan() | b.is_nan() { u64::MAX } else { 0 });
         floats(map2(bits(acc), odd, |acc, odd| acc | odd))
@@ -228,13 +221,6 @@ impl Simd for Portable {
     #[inline(always)]
     unsafe fn wgreatest(a: W, b: W) -> W {
         map2(a, b, |a, b| if f32::from_bits(a) > f32::from_bits(b) { a } else { b })
-    }
-    #[inline(always)]
-    unsafe fn wearliest([old, then]: [W; 2], x: W, at: W) -> [W; 2] {
-        let less = map2(x, old, |x, old| f32::from_bits(x) < f32::from_bits(old));
-        let choose =
-            |new: W, last: W| core::array::from_fn(|i| if less[i] { new[i] } else { last[i] });
-        [choose(x, old), choose(at, then)]
     }
     #[inline(always)]
     unsafe fn wor_unordered(acc: W, a: W, b: W) -> W {
