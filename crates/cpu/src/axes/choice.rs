@@ -161,7 +161,7 @@ impl<U: Use> Choice<'_, U> {
                 Known::F16 | Known::BF16 => Some(self.widened(self.log_sums::<f32>()?)),
                 _ => None,
             },
-            Op::Prod if nans => match dtype.known() {
+            Op::Prod => match dtype.known() {
                 Known::F32 => self.direct_products::<f32>(),
                 Known::F64 => self.direct_products::<f64>(),
                 Known::F16 => self.products::<f16>(),
@@ -209,11 +209,11 @@ impl<U: Use> Choice<'_, U> {
         if self.dtype != DType::F32 || !(least..=OFTEN_HALF_WAY).contains(&self.usual) {
             return Some(chosen);
         }
-        let (isa, nans) = (self.isa, self.nans());
+        let isa = self.isa;
         let fold = match self.op {
-            Op::Sum => self.of.fold(Ranged::<false> { isa, asked: Asked::Sum, nans }),
-            Op::Mean => self.of.fold(Ranged::<false> { isa, asked: Asked::Mean, nans }),
-            Op::Norm1 => self.of.fold(Ranged::<true> { isa, asked: Asked::Second, nans }),
+            Op::Sum => self.of.fold(Ranged::<false> { isa, asked: Asked::Sum }),
+            Op::Mean => self.of.fold(Ranged::<false> { isa, asked: Asked::Mean }),
+            Op::Norm1 => self.of.fold(Ranged::<true> { isa, asked: Asked::Second }),
             _ => return Some(chosen),
         };
         chosen.stages.insert(0, fold);
@@ -227,11 +227,11 @@ impl<U: Use> Choice<'_, U> {
         }
         match self.dtype.known() {
             Known::F32 => {
-                let fold = Floats::new(self.isa, half, DType::F64, true, Plain);
+                let fold = Floats::new(self.isa, half, DType::F64, Plain);
                 Some(Chosen::new(self.of, fold as Floats<Alone<f32>, _, 3>))
             }
             Known::F64 => {
-                let fold = Floats::new(self.isa, half, DType::F64, true, FinePlain);
+                let fold = Floats::new(self.isa, half, DType::F64, FinePlain);
                 Some(Chosen::new(self.of, fold as Floats<Alone<f64>, _, 5>))
             }
             _ => None,
@@ -304,7 +304,7 @@ impl<U: Use> Choice<'_, U> {
         asked: Asked,
         measure: M,
     ) -> Option<Floats<O, M, P>> {
-        let mut floats = Floats::new(self.isa, asked, self.dtype, self.nans(), measure);
+        let mut floats = Floats::new(self.isa, asked, self.dtype, measure);
         floats.short |= self.widened;
         fpenv::is_usual().then_some(floats)
     }
@@ -453,7 +453,7 @@ impl<U: Use> Choice<'_, U> {
 
     /// Extremes of floats as wide as `W`.
     fn ends<W: Word>(&self, asked: extremes::Asked) -> Chosen<U> {
-        let nan = self.nans().then(|| W::of(nan_bits(self.dtype)));
+        let nan = W::of(nan_bits(self.dtype));
         self.lanes(Ends { asked, own: asked, infinity: infinity::<W>(self.dtype), nan })
     }
 

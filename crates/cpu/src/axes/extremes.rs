@@ -104,8 +104,8 @@ pub(super) struct Ends<W> {
     pub(super) own: Asked,
     /// The bits of infinity.
     pub(super) infinity: W,
-    /// Those of NaN, where that is an answer.
-    pub(super) nan: Option<W>,
+    /// Those of NaN.
+    pub(super) nan: W,
 }
 
 impl<W: Word> Lanes for Ends<W> {
@@ -186,19 +186,17 @@ impl<W: Word> Lanes for Ends<W> {
         rows: &[*const W],
         column: usize,
         to: &mut [W; N],
-    ) -> Option<bool> {
+    ) -> bool {
         // Of words of 64 bits compilers make no vectors here: those are compared, as several rows are.
         if let ([row], ..8) = (rows, size_of::<W>()) {
             // SAFETY: the caller vouches for the elements.
             let row = unsafe { &*row.add(column).cast::<[W; N]>() };
             let mask = if self.asked == Asked::Magnitude { W::GREATEST } else { W::of(u64::MAX) };
-            let (nan, mut odd) = (self.nan.unwrap_or(W::of(0)), W::of(0));
             for i in 0..N {
                 let is_nan = (row[i] & W::GREATEST).is_above(self.infinity);
-                to[i] = (row[i] & mask & !is_nan) | (nan & is_nan);
-                odd = odd | is_nan;
+                to[i] = (row[i] & mask & !is_nan) | (self.nan & is_nan);
             }
-            return Some(self.nan.is_some() || odd == W::of(0));
+            return true;
         }
         // SAFETY: passed on from the caller.
         unsafe { W::few_ends(rows, column, (self.asked, self.nan), to) }
@@ -207,39 +205,21 @@ impl<W: Word> Lanes for Ends<W> {
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (min, max, ()): (W, W, ()), _: u64) -> (W, bool) {
         let greatest = self.infinity;
+        // Of negative numbers in order all bits but the sign are flipped.
         let least = greatest ^ W::of(u64::MAX);
         let end = match self.asked {
             Asked::Min => min.in_order(),
             Asked::Max => max.in_order(),
+            // Without the sign bit, bits of floats are in the order of magnitudes.
             Asked::Magnitude => (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST),
         };
-        (end, (min >= least) & (max <= greatest))
+        let odd = least.is_above(min) | max.is_above(greatest);
+        ((end & !odd) | (self.nan & odd), true)
     }
 
-    fn answer(&self, words: Words<'_, Self>, to: &mut [W], request: Request<'_>) {
-        let greatest = self.infinity;
-        // Of negative numbers in order all bits but the sign are flipped.
-        let least = greatest ^ W::of(u64::MAX);
-        let mut usual = true;
+    fn answer(&self, words: Words<'_, Self>, to: &mut [W], _: Request<'_>) {
         for ((to, &min), &max) in to.iter_mut().zip(words.a).zip(words.b) {
-            usual &= (min >= least) & (max <= greatest);
-            *to = match self.asked {
-                Asked::Min => min.in_order(),
-                Asked::Max => max.in_order(),
-                // Without the sign bit, bits of floats are in the order of magnitudes.
-                Asked::Magnitude => {
-                    (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST)
-                }
-            };
-        }
-        if !usual {
-            let is_usual = |i: usize| words.a[i] >= least && words.b[i] <= greatest;
-            for (i, to) in to.iter_mut().enumerate().filter(|&(i, _)| !is_usual(i)) {
-                match self.nan {
-                    Some(nan) => *to = nan,
-                    None => request.missing.push(i),
-                }
-            }
+            (*to, _) = self.finish::<false>((min, max, ()), 0);
         }
     }
 }
@@ -298,6 +278,11 @@ pub(super) trait Order: Copy + Send + Sync + 'static {
     #[inline(always)]
     fn end(self) -> Self::Word {
         Self::Word::LEAST
+    }
+    /// Whether an element has that key.
+    #[inline(always)]
+    fn is_end(self, x: Self::Word) -> bool {
+        self.key(x) == self.end()
     }
     /// The best key.
     ///
@@ -425,8 +410,8 @@ impl<W: Word> Order for Real<W> {
 
     #[inline(always)]
     unsafe fn best<S: Simd>(self, items: &[W]) -> W {
-        // SAFETY: passed on from the caller.
         let greatest = self.flip != W::of(0);
+        // SAFETY: passed on from the caller.
         if let Some((least, odd)) = unsafe { float_ends::least_of_words::<S, W>(items, greatest) } {
             if odd && self.nan == W::LEAST {
                 return self.nan;
@@ -437,6 +422,11 @@ impl<W: Word> Order for Real<W> {
             }
         }
         ends::<_, _, false>(items, |x| self.key(x)).0
+    }
+
+    #[inline(always)]
+    fn is_end(self, x: W) -> bool {
+        self.nan == W::LEAST && self.is_nan(x)
     }
 
     #[inline(always)]
@@ -457,7 +447,7 @@ impl<W: Word> Order for Real<W> {
     #[inline(always)]
     fn place(self, items: &[W], key: W) -> usize {
         if key == self.nan {
-            return place(items, |x| x & W::GREATEST > self.infinity);
+            return place(items, |x| self.is_nan(x));
         }
         // Compared as bits, of which those of the two zeros differ by the sign.
         let bits = self.bits(key);
@@ -467,6 +457,11 @@ impl<W: Word> Order for Real<W> {
 }
 
 impl<W: Word> Real<W> {
+    #[inline(always)]
+    fn is_nan(self, x: W) -> bool {
+        x & W::GREATEST > self.infinity
+    }
+
     /// The bits of elements with a key that is no NaN's.
     #[inline(always)]
     fn bits(self, key: W) -> W {
@@ -480,8 +475,7 @@ pub(super) struct First<O> {
     pub(super) order: O,
 }
 
-/// Bytes of elements of which the best is sought at first. What nothing is better than often is
-/// among them, and ends the search.
+/// Bytes of elements of which the best is sought at first.
 const GLANCE: usize = 2 << 10;
 /// The same where one of them is known to be better: few enough to stay in the first cache, where
 /// its place is sought, many enough that it costs little where all elements are better.
@@ -609,6 +603,12 @@ impl<O: Order> Lanes for First<O> {
     unsafe fn row<S: Simd>(self, items: &[O::Word], at: usize) -> Option<(O::Word, u32, ())> {
         if size_of_val(items) < LONG_ROW {
             return None;
+        }
+        // What nothing is better than ends the search: a NaN, of which there may be many.
+        let glance = items.first_chunk::<COMPARED>()?;
+        if glance.iter().fold(false, |any, &x| any | self.order.is_end(x)) {
+            let first = place(glance, |x| self.order.is_end(x));
+            return Some((self.order.end(), (at + first) as u32, ()));
         }
         let [glance, searched] = [GLANCE, SEARCHED].map(|bytes| bytes / size_of::<O::Word>());
         let first = if items.len() < 2 * glance { items.len() } else { glance };

@@ -117,8 +117,6 @@ pub(super) struct Floats<O, M, const P: usize> {
     asked: Asked,
     /// The type of the answers: that of the elements, or one that elements were widened from.
     dtype: DType,
-    /// Whether NaNs are answers.
-    nans: bool,
     /// Whether all elements are looked at before they are added, of measures with a frame.
     surveyed: bool,
     /// Whether elements are, or were, shorter than f64, so that no sums are beyond that.
@@ -134,9 +132,9 @@ impl<O, M, const P: usize> Clone for Floats<O, M, P> {
 impl<O, M, const P: usize> Copy for Floats<O, M, P> {}
 
 impl<O: Operands, M, const P: usize> Floats<O, M, P> {
-    pub(super) fn new(isa: Isa, asked: Asked, dtype: DType, nans: bool, _measure: M) -> Self {
+    pub(super) fn new(isa: Isa, asked: Asked, dtype: DType, _measure: M) -> Self {
         let short = <O::Item as Element>::DTYPE.size() < 8;
-        Floats { isa, asked, dtype, nans, surveyed: false, short, measure: PhantomData }
+        Floats { isa, asked, dtype, surveyed: false, short, measure: PhantomData }
     }
 
     /// The same with frames that suit all elements of an output.
@@ -379,7 +377,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
     }
 
     fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
-        let Floats { isa, asked, nans, dtype, short, .. } = self.fold;
+        let Floats { isa, asked, dtype, short, .. } = self.fold;
         if self.leaves {
             missing.extend(0..to.len() / dtype.size());
             return;
@@ -407,7 +405,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
             let measure = PhantomData;
             dispatch_accumulators(
                 isa,
-                Bounds::<O, M, P> { parts, lens, exact, lost, nans, short, first, second, measure },
+                Bounds::<O, M, P> { parts, lens, exact, lost, short, first, second, measure },
             );
             if asked == Asked::LogSum {
                 dispatch_accumulators(isa, Logarithms { pair, is_long });
@@ -510,7 +508,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> Option<Left> {
-        let Floats { isa, asked, nans, .. } = self.fold;
+        let Floats { isa, asked, .. } = self.fold;
         if asked.is_half() {
             return None;
         }
@@ -534,7 +532,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
             let is_tiny = |x: O::Item| (x.wide() != 0.0) & (x.wide().abs() < least);
             rows.left.extend((0..to.len()).filter(|&i| is_tiny(to[i])));
         }
-        rows.found(found, to, nans)
+        rows.found(found, to.len())
     }
 
     fn merge(&mut self, others: &dyn Cells) {
@@ -624,8 +622,6 @@ struct Bounds<'a, 'b, O, M, const P: usize> {
     exact: f64,
     /// What may be lost of the first sum for each element, whatever the measure says.
     lost: f64,
-    /// Whether NaNs are answers.
-    nans: bool,
     /// See [`Floats`].
     short: bool,
     /// The sums that are asked for.
@@ -639,7 +635,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, O, M,
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Bounds { parts, lens, exact, lost, nans, short, first, second, .. } = self;
+        let Bounds { parts, lens, exact, lost, short, first, second, .. } = self;
         let count = parts[0].len().min(TOGETHER);
         let mut columns = parts;
         for p in 0..P {
@@ -652,7 +648,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, O, M,
                 let sure = (exact > 0.0) & (lens[i] <= exact) & found.high.is_finite();
                 let off = if sure { 0.0 } else { found.off };
                 let own = if short { found.high } else { M::special(output(&columns, i)) };
-                to.set(i, Interval { off, ..found }.or_special(own, nans));
+                to.set(i, Interval { off, ..found }.or_special(own));
             }
         }
         if let Some(to) = second {
@@ -661,7 +657,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, O, M,
                 let sure = (exact > 0.0) & (lens[i] <= exact) & found.high.is_finite();
                 let off = if sure { 0.0 } else { found.off };
                 let own = if short { found.high } else { M::special(output(&columns, i)) };
-                to.set(i, Interval { off, ..found }.or_special(own, nans));
+                to.set(i, Interval { off, ..found }.or_special(own));
             }
         }
     }

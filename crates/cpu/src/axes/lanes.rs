@@ -100,7 +100,7 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
         (<Self::Out as bytemuck::Zeroable>::zeroed(), false)
     }
     /// Answers outputs of a few elements, `column` elements from the beginning of each row,
-    /// where there is a quicker way than by words; and whether the answers are right.
+    /// where there is a quicker way than by words; `false` where there is none.
     ///
     /// # Safety
     /// These elements may be read.
@@ -110,9 +110,9 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
         rows: &[*const Self::Item],
         column: usize,
         to: &mut [Self::Out; N],
-    ) -> Option<bool> {
+    ) -> bool {
         let _ = (rows, column, to);
-        None
+        false
     }
     /// An answer's word.
     type Out: bytemuck::Pod;
@@ -424,8 +424,7 @@ impl<L: Lanes, const MEAN: bool> FewLanes<'_, L, MEAN> {
             let column = column.min(last);
             let Some(to) = to[column..].first_chunk_mut::<N>() else { return false };
             // SAFETY: every row has an element for each of `to`.
-            if let Some(right) = unsafe { lanes.few_ends(&rows[..*len], column, to) } {
-                sure &= right;
+            if unsafe { lanes.few_ends(&rows[..*len], column, to) } {
                 continue;
             }
             let (mut a, mut b, mut c) = ([L::START.0; N], [L::START.1; N], [L::START.2; N]);

@@ -40,6 +40,7 @@ pub(crate) use choice::{Choice, Chosen, LONG, most_alone};
 pub(crate) use extremes::of_both_ends;
 pub(crate) use fold::{OfSegments, RaggedCells};
 pub(crate) use lengths::Lengths;
+pub(crate) use prepare::leave_nans;
 
 use crate::isa::Isa;
 use crate::plan::Plan;
@@ -98,7 +99,7 @@ impl Column {
     /// Columns with the same one share a walk, which they begin alike. Outputs of a few elements that
     /// are answered from registers do not wait for others, which take longer than to read these twice.
     fn walk(&self, len: usize) -> [bool; 4] {
-        let Stage { fold, preparation } = &self.stages[0];
+        let Stage { fold, preparation, .. } = &self.stages[0];
         let quick = len <= FEW && preparation.is_none() && fold.is_quick(len);
         let omits = preparation.is_some_and(|first| first.omits);
         [self.indexed, preparation.is_some(), omits, quick]
@@ -139,7 +140,10 @@ impl Question<'_> {
             let choice =
                 Choice { of: OfTables, dtype, widened: false, op, rules, isa, most, usual: len };
             let Chosen { stages, indexed } = choice.half_of_sum(half)?;
-            let stages = stages.into_iter().map(|fold| Stage { fold, preparation: None }).collect();
+            let stages = stages
+                .into_iter()
+                .map(|fold| Stage { fold, preparation: None, leaves_nans: None })
+                .collect();
             return Some(Column { place, stages, indexed, answer: DType::F64 });
         }
         // Positions of NaNs are left out by the order of elements.
@@ -175,7 +179,11 @@ impl Question<'_> {
         if omits && !self.marked && !single {
             // Accumulators that answer nothing where there are NaNs come first.
             let usual = chosen(&seen).and_then(|chosen| chosen.stages.into_iter().next());
-            stages.extend(usual.map(|fold| Stage { fold, preparation: prepared(false) }));
+            stages.extend(usual.map(|fold| Stage {
+                fold,
+                preparation: None,
+                leaves_nans: Some(isa),
+            }));
         }
         if omits {
             seen = seen.nan(NanPolicy::Propagate);
@@ -185,7 +193,10 @@ impl Question<'_> {
             return None;
         }
         let preparation = prepared(omits);
-        stages.extend(folds.into_iter().map(|fold| Stage { fold, preparation }));
+        let answer = op.answer_type(taken);
+        let nans = seen.nan == NanPolicy::Propagate || !answer.is_float();
+        let leaves_nans = (!nans).then_some(isa);
+        stages.extend(folds.into_iter().map(|fold| Stage { fold, preparation, leaves_nans }));
         // The first sums of f64 do not know infinities and NaNs.
         let knows = taken != DType::F64 || op == Op::Prod;
         if self.scatter == Scatter::Special && !knows && stages.len() > 1 {
@@ -194,7 +205,7 @@ impl Question<'_> {
         if single {
             stages.truncate(1);
         }
-        Some(Column { place, stages, indexed, answer: op.answer_type(taken) })
+        Some(Column { place, stages, indexed, answer })
     }
 
     /// Another of the operations that knows the answers of one, and which part of it these are.

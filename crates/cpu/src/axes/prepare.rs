@@ -49,6 +49,25 @@ impl Preparation {
     }
 }
 
+/// Leaves the outputs whose answers are NaN without one: where NaNs are not answers, these may be of
+/// elements that are left out. Places without an answer are in order.
+pub(crate) fn leave_nans(isa: Isa, dtype: DType, answers: &[u8], missing: &mut Vec<usize>) {
+    with_word!(dtype.size(), W => {
+        let infinity = W::of(super::choice::infinity_bits(dtype));
+        let answers: &[W] = bytemuck::cast_slice(answers);
+        let size = size_of_val(answers).cast_signed();
+        let table = Table::of_any(answers.as_ptr().cast(), size, 1, answers.len());
+        // SAFETY: a row of these answers.
+        let table = unsafe { table.of_elements::<W>() };
+        if dispatch_accumulators(isa, HasNans { table, infinity }) {
+            let is_nan = |&i: &usize| answers[i] & W::GREATEST > infinity;
+            missing.extend((0..answers.len()).filter(is_nan));
+            missing.sort_unstable();
+            missing.dedup();
+        }
+    });
+}
+
 /// Prepares tables.
 pub(super) struct Prepare {
     how: Preparation,

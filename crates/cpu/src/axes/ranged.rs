@@ -47,8 +47,6 @@ static MASK: [u32; 2 * MOST_WORDS] = {
 pub(super) struct Ranged<const MAGNITUDES: bool> {
     pub(super) isa: Isa,
     pub(super) asked: Asked,
-    /// Whether NaNs are answers.
-    pub(super) nans: bool,
 }
 
 impl<const MAGNITUDES: bool> Fold for Ranged<MAGNITUDES> {
@@ -113,7 +111,7 @@ impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
     }
 
     fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
-        let Ranged { isa, asked, nans } = self.fold;
+        let Ranged { isa, asked } = self.fold;
         let RangedCells { sums, least, most, scratch, .. } = self;
         let wanted = Wanted { asked, dtype: DType::F32, least: None, scales: None };
         let request = Request { isa, lengths, scratch, missing };
@@ -127,7 +125,7 @@ impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
             }
             let (least, most) = (&least[some.clone()], &most[some.clone()]);
             let (sums, rooms) = (&sums[some], &rooms);
-            dispatch_accumulators(isa, Certain { sums, least, most, rooms, nans, into });
+            dispatch_accumulators(isa, Certain { sums, least, most, rooms, into });
         });
     }
 }
@@ -151,12 +149,12 @@ impl<const MAGNITUDES: bool> Cells for RangedCells<MAGNITUDES> {
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> Option<Left> {
-        let Ranged { isa, asked, nans } = self.fold;
+        let Ranged { isa, asked } = self.fold;
         let to: &mut [f32] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
         let mut rows = unsafe { Short::<Alone<f32>>::new(tables, to.len()) }?;
         let found = rows.sums(isa, asked, &mut *to);
-        rows.found(found, to, nans)
+        rows.found(found, to.len())
     }
 
     fn merge(&mut self, others: &dyn Cells) {
@@ -183,7 +181,6 @@ struct Certain<'a, 'b> {
     least: &'a [u32],
     most: &'a [u32],
     rooms: &'a [i32; TOGETHER],
-    nans: bool,
     into: &'b mut Intervals,
 }
 
@@ -192,14 +189,14 @@ impl Kernel for Certain<'_, '_> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Certain { sums, least, most, rooms, nans, into } = self;
+        let Certain { sums, least, most, rooms, into } = self;
         let count = sums.len().min(TOGETHER);
         let (least, most) = (&least[..count], &most[..count]);
         for i in 0..count {
             let exact = short::is_within(least[i], most[i], rooms[i]);
             let off = if exact { 0.0 } else { f64::INFINITY };
             let found = Interval { high: sums[i], low: 0.0, off };
-            into.set(i, found.or_special(sums[i], nans));
+            into.set(i, found.or_special(sums[i]));
         }
     }
 }

@@ -83,17 +83,10 @@ impl Interval {
         Interval { off: if known { self.off } else { f64::INFINITY }, ..self }
     }
 
-    /// What elements that are infinite or NaN make of the number, if `special` is that; NaNs only
-    /// where they are answers.
+    /// What elements that are infinite or NaN make of the number, if `special` is that.
     #[inline(always)]
-    pub(super) fn or_special(self, special: f64, nans: bool) -> Interval {
-        if special.is_finite() {
-            self
-        } else if nans | !special.is_nan() {
-            Interval::of_special(special)
-        } else {
-            Interval::UNKNOWN
-        }
+    pub(super) fn or_special(self, special: f64) -> Interval {
+        if special.is_finite() { self } else { Interval::of_special(special) }
     }
 
     /// Whether it is 0.

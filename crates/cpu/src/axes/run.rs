@@ -2,10 +2,11 @@
 
 use super::fold::{Cells, Fold, Part};
 use super::lengths::Lengths;
-use super::prepare::{Preparation, Prepare};
+use super::prepare::{Preparation, Prepare, leave_nans};
 use super::strips::{StripTables, Strips};
 use super::turned::Turned;
 use super::walk::{Form, Segment, Walk, move_by};
+use crate::isa::Isa;
 use crate::pack::{Pack, room};
 use crate::reduce::SMALL;
 use crate::table::Table;
@@ -164,6 +165,8 @@ pub(super) struct Space {
 pub(super) struct Stage {
     pub(super) fold: Box<dyn Fold>,
     pub(super) preparation: Option<Preparation>,
+    /// The instructions that find NaNs among the answers, where these are none.
+    pub(super) leaves_nans: Option<Isa>,
 }
 
 /// An operation that is asked for.
@@ -854,6 +857,8 @@ impl Run<'_> {
         // Whether accumulators of the first of these stages have taken in all elements.
         let mut tried = !matches!(from, From::Other(..));
         let mut how = team.preparation();
+        let begun = if tried { start } else { 0 };
+        let leaves_nans = team.asked.stages[begun].leaves_nans;
         // Later stages answer a strip from its tables, too.
         let tables = if let From::Tables(tables) = from { Some(tables) } else { None };
         match from {
@@ -880,6 +885,11 @@ impl Run<'_> {
                 tried = !tables.answer(cells, how, to, space);
             }
         }
+        if let Some(isa) = leaves_nans {
+            // SAFETY: as above.
+            let found = unsafe { answers.run(begin - first, outputs.len()) };
+            leave_nans(isa, answers.dtype, found, &mut space.missing);
+        }
         let others = if tried { start + 1..stages.end } else { stages };
         if of_some && how.is_some() {
             let none = (0..outputs.len()).filter(|&place| space.counts[place] == 0);
@@ -898,6 +908,7 @@ impl Run<'_> {
                 break;
             }
             let (before, how) = (left.len(), team.asked.stages[stage].preparation);
+            let leaves_nans = team.asked.stages[stage].leaves_nans;
             // All of the block, unless a few are left.
             let together = before * FEW >= outputs.len();
             let (tables, batch) = match self.gathered_together() {
@@ -925,6 +936,10 @@ impl Run<'_> {
                     let places = left[some.clone()].iter().map(|&(place, _)| begin + place);
                     let gathered = self.gathered(places, space);
                     gathered.answer(cells, how, &mut words[..some.len() * size], space);
+                }
+                if let Some(isa) = leaves_nans {
+                    let found = if together { outputs.len() } else { some.len() };
+                    leave_nans(isa, answers.dtype, &words[..found * size], &mut space.missing);
                 }
                 for i in some {
                     let place = left[i].0;

@@ -131,12 +131,10 @@ impl<O: Operands> Short<O> {
         Some(Short { rows, len, columns, left: Left::new() })
     }
 
-    /// The columns that are not answered, if most of them are `found`: NaNs are left, too, where they
-    /// are no answers.
-    pub(super) fn found<T: Narrow>(self, found: bool, to: &[T], nans: bool) -> Option<Left> {
-        let (mut left, nans) = (self.left, nans || !to.iter().any(|x| x.is_nan()));
-        let none = (0..if nans { 0 } else { to.len() }).filter(|&i| to[i].is_nan());
-        (found && leave(&mut left, none, to.len()).is_some()).then_some(left)
+    /// The columns that are not answered, if most of them are `found`.
+    pub(super) fn found(mut self, found: bool, columns: usize) -> Option<Left> {
+        (found && leave(&mut self.left, core::iter::empty(), columns).is_some())
+            .then_some(self.left)
     }
 
     /// Hands sums of these terms to `out`; whether most of them are found.

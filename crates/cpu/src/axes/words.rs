@@ -34,18 +34,17 @@ pub(super) trait Word:
     fn is_below(self, other: Self) -> bool;
     /// Whether it is not above.
     fn is_at_most(self, other: Self) -> bool;
-    /// Writes the extremes of rows of floats, `column` elements from the beginning of each, or `nan`
-    /// where there is one, and returns whether they are right: not without it. `None` where there are
-    /// no such instructions. Subnormals are not to be taken for zeros.
+    /// Writes the extremes of rows of floats, `column` elements from the beginning of each, or the NaN
+    /// where there is one; `false` where there are no such instructions. Subnormals are not to be taken for zeros.
     ///
     /// # Safety
     /// These elements may be read.
     unsafe fn few_ends<const N: usize>(
         rows: &[*const Self],
         column: usize,
-        asked: (Asked, Option<Self>),
+        asked: (Asked, Self),
         to: &mut [Self; N],
-    ) -> Option<bool>;
+    ) -> bool;
 }
 
 /// [`Word::few_ends`].
@@ -74,21 +73,21 @@ macro_rules! few_ends {
                 all_ends.copy_from_slice(&ends);
                 all_signs.copy_from_slice(&signs);
                 odd.copy_from_slice(&nans);
-                let nan = $nan.unwrap_or(0).cast_unsigned();
+                let nan = $nan.cast_unsigned();
                 for i in 0..N {
                     let bits = all_ends[i].to_bits();
                     let zero = all_signs[i] & sign & $mask;
                     let end = if all_ends[i] == 0.0 { zero } else { bits };
                     $to[i] = ((end & !odd[i]) | (nan & odd[i])).cast_signed();
                 }
-                $nan.is_some() || nans.iter().fold(0, |all, &nan| all | nan) == 0
             }};
         }
-        Some(match $asked {
+        match $asked {
             Asked::Min => turn!($Float::INFINITY, <, |, 0, $Bits::MAX),
             Asked::Max => turn!($Float::NEG_INFINITY, >, &, $Bits::MAX, $Bits::MAX),
             Asked::Magnitude => turn!(0.0, >, |, 0, $Bits::MAX >> 1),
-        })
+        }
+        true
     }};
 }
 
@@ -146,17 +145,17 @@ macro_rules! word {
             unsafe fn few_ends<const N: usize>(
                 $rows: &[*const Self],
                 $column: usize,
-                ($asked, $nan): (Asked, Option<Self>),
+                ($asked, $nan): (Asked, Self),
                 $to: &mut [Self; N],
-            ) -> Option<bool> {
+            ) -> bool {
                 $few
             }
         }
     )*};
 }
 word! {
-    i8, |bits| bits.by_value(), |_rows, _column, _asked, _nan, _to| None;
-    i16, |bits| bits.by_value(), |_rows, _column, _asked, _nan, _to| None;
+    i8, |bits| bits.by_value(), |_rows, _column, _asked, _nan, _to| false;
+    i16, |bits| bits.by_value(), |_rows, _column, _asked, _nan, _to| false;
     i32, |bits| f32::from_bits(bits.cast_unsigned()), |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f32, u32);
     i64, |bits| f64::from_bits(bits.cast_unsigned()), |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f64, u64);
 }

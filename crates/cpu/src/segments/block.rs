@@ -3,12 +3,13 @@
 use super::bounds::Block;
 use super::source::{Copies, Segments};
 use super::{Column, Walk, in_segment};
-use crate::axes::{Lengths, RaggedCells};
+use crate::axes::{Lengths, RaggedCells, leave_nans};
 use crate::gather::Buffers;
+use crate::isa::Isa;
 use crate::ragged::Span;
 use crate::worker::Worker;
 use warpfold_core::op::{Numbers, RawRun, Value};
-use warpfold_core::{DType, Error, Op, Result};
+use warpfold_core::{DType, Error, NanPolicy, Op, Result};
 
 /// A segment without an answer, and why.
 pub(super) struct Failed {
@@ -88,6 +89,8 @@ impl<'a> Hands<'a> {
         for (c, column) in walk.columns.iter().enumerate() {
             let (Some(chosen), Some(rows)) = (&column.chosen, rows) else { continue };
             let dtype = types[c];
+            let nans = walk.rules.nan == NanPolicy::Propagate || !dtype.is_float();
+            let leaves = (!nans).then_some((walk.job.isa, dtype));
             let cells = &mut cells[c];
             let mut left = Vec::new();
             for (stage, fold) in chosen.stages.iter().enumerate() {
@@ -95,11 +98,12 @@ impl<'a> Hands<'a> {
                     cells.push(fold.ragged());
                 }
                 if stage == 0 {
-                    left = taken(&mut *cells[0], rows, spans, to[c]);
+                    left = taken(&mut *cells[0], rows, spans, leaves, to[c]);
                     // What is said of no elements means nothing.
                     left.retain(|&i| spans[i].len > 0);
                 } else if !left.is_empty() {
-                    retake(&mut *cells[stage], rows, spans, &mut left, dtype.size(), to[c]);
+                    let size = dtype.size();
+                    retake(&mut *cells[stage], rows, spans, &mut left, (size, leaves), to[c]);
                 }
             }
             for i in left {
@@ -158,11 +162,13 @@ impl<'a> Hands<'a> {
     }
 }
 
-/// Lets accumulators answer rows, and tells which they could not.
+/// Lets accumulators answer rows, and tells which they could not: those whose answers, of this type, are
+/// NaN, too.
 fn taken(
     cells: &mut dyn RaggedCells,
     rows: Segments<'_>,
     spans: &[Span],
+    leaves: Option<(Isa, DType)>,
     to: &mut [u8],
 ) -> Vec<usize> {
     let mut missing = Vec::new();
@@ -176,6 +182,9 @@ fn taken(
         }
     }
     cells.answer(Lengths::Each(spans), to, &mut missing);
+    if let Some((isa, dtype)) = leaves {
+        leave_nans(isa, dtype, to, &mut missing);
+    }
     missing
 }
 
@@ -185,7 +194,7 @@ fn retake(
     rows: Segments<'_>,
     spans: &[Span],
     left: &mut Vec<usize>,
-    size: usize,
+    (size, leaves): (usize, Option<(Isa, DType)>),
     to: &mut [u8],
 ) {
     // They take the same rows again, without those that are answered.
@@ -194,7 +203,7 @@ fn retake(
     let rows = rows.some(left, &mut picked);
     let mut words = vec![0u64; (some.len() * size).div_ceil(8)];
     let found: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..some.len() * size];
-    let missing = taken(cells, rows, &some, found);
+    let missing = taken(cells, rows, &some, leaves, found);
     for ((&i, found), place) in left.iter().zip(found.chunks_exact(size)).zip(0..) {
         if missing.binary_search(&place).is_err() {
             to[i * size..][..size].copy_from_slice(found);
