@@ -139,7 +139,9 @@ impl<const OF: u8> Lanes for LongTotals<OF> {
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (lower, upper, ()): (i64, i64, ()), len: u64) -> (u64, bool) {
         if MEAN {
-            let (mean, held) = mean_of_halves(lower, upper, len);
+            // Both halves of the sum are f64, and of fewer than 2^22 elements.
+            let held = (lower.unsigned_abs() | upper.unsigned_abs()) >> 53 == 0;
+            let mean = quotient(of_halves(upper, lower), len as f64);
             return (mean.to_bits(), held);
         }
         let (sum, held) = Self::total(lower, upper);
@@ -167,23 +169,24 @@ impl<const OF: u8> Lanes for LongTotals<OF> {
     }
 }
 
-/// The mean of `len` integers of 64 bits, rounded once, by the sums of their lower and of their upper
-/// halves; and whether f64 holds these.
+/// An integer, which is two f64, over one below 2^22; rounded once.
 ///
-/// Two numbers are the sum exactly. What the first quotient leaves of the first of them is exact, as
-/// are a sum that f64 holds and its quotient, so that a mean that is in the middle between two f64
-/// is rounded to the even one. Of others the distance from such a middle is an integer, or a
-/// multiple of half a unit of the quotient if that is less, over `len`: above 2^-36 of a unit, as
-/// `len` is below 2^22 and a unit is 2^11 at most. The second quotient is below two units, and its
-/// roundings are below 2^-50 of it.
+/// What the first quotient leaves of the first f64 is exact, as are a sum that f64 holds and its
+/// quotient, so that what is in the middle between two f64 is rounded to the even one. Of others the
+/// distance from such a middle is an integer, or a multiple of half a unit of the quotient if that is
+/// less, over the divisor: above 2^-49 of a unit where the quotient is below 2^78. The second quotient
+/// is below two units, and its roundings are below 2^-50 of it.
 #[inline(always)]
-fn mean_of_halves(lower: i64, upper: i64, len: u64) -> (f64, bool) {
-    let held = (lower.unsigned_abs() | upper.unsigned_abs()) >> 53 == 0;
-    let [high, low] = two_sum(upper as f64 * 4_294_967_296.0, lower as f64);
-    let len = len as f64;
-    let quotient = high / len;
-    let rest = (-quotient).mul_add(len, high) + low;
-    (quotient + rest / len, held)
+fn quotient([high, low]: [f64; 2], divisor: f64) -> f64 {
+    let found = high / divisor;
+    let rest = (-found).mul_add(divisor, high) + low;
+    found + rest / divisor
+}
+
+/// An integer by its halves: the upper one times 2^32, and the lower one.
+#[inline(always)]
+fn of_halves(upper: i64, lower: i64) -> [f64; 2] {
+    two_sum(upper as f64 * 4_294_967_296.0, lower as f64)
 }
 
 const TOP: u64 = 1 << 63;
@@ -247,7 +250,8 @@ impl<W: Word> Lanes for ShortPowers<W> {
         let rest = len.saturating_sub(ddof);
         let spread = (len * squares).cast_signed() - sum * sum;
         let (spread, divisor) = (spread as f64, (len * rest) as f64);
-        let (found, sure) = if MEAN { rooted(spread, divisor) } else { (spread / divisor, true) };
+        let (found, sure) =
+            if MEAN { rooted([spread, 0.0], divisor) } else { (spread / divisor, true) };
         (found.to_bits(), sure & (rest > 0))
     }
 
@@ -277,7 +281,7 @@ impl<W: Word> ShortPowers<W> {
     }
 }
 
-/// The root of a quotient of two integers, below 2^43 and 2^13, rounded once; and whether that is
+/// The root of an integer, which is two f64, over one below 2^13, rounded once; and whether that is
 /// certain.
 ///
 /// Two roundings lead to a `root` that is off by less than a unit. What the spread is more than
@@ -287,14 +291,14 @@ impl<W: Word> ShortPowers<W> {
 /// unit, the root is the answer whatever its own errors are; where it is more, these are less
 /// than 2^-44 of it, and the answer is certain if both ends are rounded alike.
 #[inline(always)]
-fn rooted(spread: f64, divisor: f64) -> (f64, bool) {
+fn rooted([spread, below]: [f64; 2], divisor: f64) -> (f64, bool) {
     let root = (spread / divisor).sqrt();
     let square = root * root;
     let square_rest = root.mul_add(root, -square);
     let product = divisor * square;
     let product_rest = divisor.mul_add(square, -product);
     // The difference of two near numbers is exact.
-    let rest = ((spread - product) - product_rest) - divisor * square_rest;
+    let rest = (((spread - product) + below) - product_rest) - divisor * square_rest;
     let low = rest / (2.0 * divisor * root);
     let off = low.abs() * 2f64.powi(-40);
     let (least, most) = (root + (low - off), root + (low + off));
@@ -358,6 +362,34 @@ impl<T: Integer> Lanes for Powers<T> {
 
     fn of_one(&self) -> Option<u64> {
         variance_of_one(self.asked)
+    }
+
+    fn short(&self) -> Option<ShortAsked> {
+        match self.asked {
+            Asked::Variance { root: false, .. } => Some(ShortAsked::Words),
+            Asked::Variance { root: true, .. } | Asked::Root => Some(ShortAsked::Mean),
+            _ => None,
+        }
+    }
+
+    /// Of at most 64 elements below 2^32 the squares are below 2^70, and `n squares - sum^2` below 2^76:
+    /// what both products have beyond f64 are integers below 2^30, whose sums are exact.
+    #[inline(always)]
+    fn finish<const MEAN: bool>(self, (sum, low, high): (i64, u64, u64), len: u64) -> (u64, bool) {
+        let held = high & TOP == 0;
+        let squares = of_halves((high & !TOP).cast_signed(), low.cast_signed());
+        let Asked::Variance { ddof, .. } = self.asked else {
+            let (root, sure) = rooted(squares, 1.0);
+            return (root.to_bits(), held & sure);
+        };
+        let (n, sum, rest) = (len as f64, sum as f64, len.saturating_sub(ddof));
+        let (all, less) = (n * squares[0], sum * sum);
+        let beyond = n.mul_add(squares[0], -all) - sum.mul_add(sum, -less) + n * squares[1];
+        let [spread, below] = two_sum(all, -less);
+        let (spread, divisor) = (two_sum(spread, below + beyond), n * rest as f64);
+        let (found, sure) =
+            if MEAN { rooted(spread, divisor) } else { (quotient(spread, divisor), true) };
+        (found.to_bits(), held & sure & (rest > 0))
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
