@@ -204,7 +204,7 @@ unsafe fn least<S: Simd, W: FloatWord>(items: &[W], greatest: bool) -> Option<(W
     let mut half = MOST_LANES / 2;
     while half > 0 {
         for i in 0..half {
-            lows[i] = if lows[i + half].is_below(lows[i]) { lows[i + half] } else { lows[i] };
+            lows[i] = if lows[i].is_at_most(lows[i + half]) { lows[i] } else { lows[i + half] };
             odd[i] = odd[i] | odd[i + half];
         }
         half /= 2;

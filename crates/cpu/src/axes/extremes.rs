@@ -438,9 +438,9 @@ impl<W: Word> Order for Real<W> {
         let best = self.bits(key);
         match (self.flip == W::of(0), self.nan == W::LEAST) {
             (true, true) => part::<_, PART>(items, |x| !best.is_at_most(x)),
-            (true, false) => part::<_, PART>(items, |x| x.is_below(best)),
+            (true, false) => part::<_, PART>(items, |x| x.is_at_most(best) & !best.is_at_most(x)),
             (false, true) => part::<_, PART>(items, |x| !x.is_at_most(best)),
-            (false, false) => part::<_, PART>(items, |x| best.is_below(x)),
+            (false, false) => part::<_, PART>(items, |x| best.is_at_most(x) & !x.is_at_most(best)),
         }
     }
 

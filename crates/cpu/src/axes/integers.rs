@@ -76,8 +76,8 @@ impl<W: Word, const MAGNITUDES: bool> Lanes for Totals<W, MAGNITUDES> {
 /// What is asked of sums.
 fn few_asked(asked: Asked) -> Option<ShortAsked> {
     match asked {
-        Asked::Sum => Some(ShortAsked::Words),
-        Asked::Mean => Some(ShortAsked::Mean),
+        Asked::Sum | Asked::Second | Asked::Variance { root: false, .. } => Some(ShortAsked::Words),
+        Asked::Mean | Asked::Root | Asked::Variance { root: true, .. } => Some(ShortAsked::Mean),
         _ => None,
     }
 }
@@ -150,11 +150,9 @@ impl<const OF: u8> Lanes for LongTotals<OF> {
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         if self.asked == Asked::Sum {
-            for (i, (to, (&lower, &upper))) in
-                to.iter_mut().zip(words.a.iter().zip(words.b)).enumerate()
-            {
-                let (sum, held) = Self::total(lower, upper);
-                *to = sum.cast_unsigned();
+            for (i, to) in to.iter_mut().enumerate() {
+                let (sum, held) = self.finish::<false>((words.a[i], words.b[i], ()), 0);
+                *to = sum;
                 if !held {
                     request.missing.push(i);
                 }
@@ -231,28 +229,19 @@ impl<W: Word> Lanes for ShortPowers<W> {
     }
 
     fn short(&self) -> Option<ShortAsked> {
-        match self.asked {
-            Asked::Variance { root: false, .. } | Asked::Second => Some(ShortAsked::Words),
-            Asked::Variance { root: true, .. } | Asked::Root => Some(ShortAsked::Mean),
-            _ => None,
-        }
+        few_asked(self.asked)
     }
 
-    /// Of a few integers of 16 bits `n squares - sum^2` has at most 42, and the divisor 12: the
-    /// quotient is the only thing that is rounded of a variance.
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (sum, squares, ()): (i64, u64, ()), len: u64) -> (u64, bool) {
-        let Asked::Variance { ddof, .. } = self.asked else {
-            let squares = self.squares(sum, squares, len);
-            let root = (squares as f64).sqrt();
-            return (if MEAN { root.to_bits() } else { squares.cast_unsigned() }, true);
+        let squares = match self.asked {
+            Asked::Variance { .. } => squares.cast_signed(),
+            _ => self.squares(sum, squares, len),
         };
-        let rest = len.saturating_sub(ddof);
-        let spread = (len * squares).cast_signed() - sum * sum;
-        let (spread, divisor) = (spread as f64, (len * rest) as f64);
-        let (found, sure) =
-            if MEAN { rooted([spread, 0.0], divisor) } else { (spread / divisor, true) };
-        (found.to_bits(), sure & (rest > 0))
+        if self.asked == Asked::Second {
+            return (squares.cast_unsigned(), true);
+        }
+        finish_few::<MEAN>(self.asked, sum, [squares as f64, 0.0], len)
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
@@ -279,6 +268,32 @@ impl<W: Word> ShortPowers<W> {
         let all = half * half * len.cast_signed();
         squares.cast_signed().wrapping_add(2 * half * sum).wrapping_add(all)
     }
+}
+
+/// The bits of the root of the sum of squares of a few elements, of their variance or, if `MEAN` says so,
+/// of its root; and whether that is certain.
+///
+/// Of at most 64 elements below 2^32 the squares are below 2^70, and `n squares - sum^2` below 2^76:
+/// what both products have beyond f64 are integers below 2^30, whose sums are exact.
+#[inline(always)]
+fn finish_few<const MEAN: bool>(
+    asked: Asked,
+    sum: i64,
+    squares: [f64; 2],
+    len: u64,
+) -> (u64, bool) {
+    let Asked::Variance { ddof, .. } = asked else {
+        let (root, sure) = rooted(squares, 1.0);
+        return (root.to_bits(), sure);
+    };
+    let (n, sum, rest) = (len as f64, sum as f64, len.saturating_sub(ddof));
+    let (all, less) = (n * squares[0], sum * sum);
+    let beyond = n.mul_add(squares[0], -all) - sum.mul_add(sum, -less) + n * squares[1];
+    let [spread, below] = two_sum(all, -less);
+    let (spread, divisor) = (two_sum(spread, below + beyond), n * rest as f64);
+    let (found, sure) =
+        if MEAN { rooted(spread, divisor) } else { (quotient(spread, divisor), true) };
+    (found.to_bits(), sure & (rest > 0))
 }
 
 /// The root of an integer, which is two f64, over one below 2^13, rounded once; and whether that is
@@ -365,41 +380,28 @@ impl<T: Integer> Lanes for Powers<T> {
     }
 
     fn short(&self) -> Option<ShortAsked> {
-        match self.asked {
-            Asked::Variance { root: false, .. } => Some(ShortAsked::Words),
-            Asked::Variance { root: true, .. } | Asked::Root => Some(ShortAsked::Mean),
-            _ => None,
-        }
+        few_asked(self.asked)
     }
 
-    /// Of at most 64 elements below 2^32 the squares are below 2^70, and `n squares - sum^2` below 2^76:
-    /// what both products have beyond f64 are integers below 2^30, whose sums are exact.
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (sum, low, high): (i64, u64, u64), len: u64) -> (u64, bool) {
-        let held = high & TOP == 0;
+        if self.asked == Asked::Second {
+            // Above all where some element has more than 32 bits.
+            let upper = high + (low >> 32);
+            let bits = if T::UNSIGNED { 32 } else { 31 };
+            return (upper << 32 | u64::from(low as u32), upper >> bits == 0);
+        }
         let squares = of_halves((high & !TOP).cast_signed(), low.cast_signed());
-        let Asked::Variance { ddof, .. } = self.asked else {
-            let (root, sure) = rooted(squares, 1.0);
-            return (root.to_bits(), held & sure);
-        };
-        let (n, sum, rest) = (len as f64, sum as f64, len.saturating_sub(ddof));
-        let (all, less) = (n * squares[0], sum * sum);
-        let beyond = n.mul_add(squares[0], -all) - sum.mul_add(sum, -less) + n * squares[1];
-        let [spread, below] = two_sum(all, -less);
-        let (spread, divisor) = (two_sum(spread, below + beyond), n * rest as f64);
-        let (found, sure) =
-            if MEAN { rooted(spread, divisor) } else { (quotient(spread, divisor), true) };
-        (found.to_bits(), held & sure & (rest > 0))
+        let (found, sure) = finish_few::<MEAN>(self.asked, sum, squares, len);
+        (found, sure & (high & TOP == 0))
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         if self.asked == Asked::Second {
             for (i, to) in to.iter_mut().enumerate() {
-                let squares = (u128::from(words.c[i]) << 32) + u128::from(words.b[i]);
-                let most = if T::UNSIGNED { u64::MAX } else { u64::MAX >> 1 };
-                *to = squares as u64;
-                // Above all where some element has more than 32 bits.
-                if squares > u128::from(most) {
+                let (squares, held) = self.finish::<false>((0, words.b[i], words.c[i]), 0);
+                *to = squares;
+                if !held {
                     request.missing.push(i);
                 }
             }

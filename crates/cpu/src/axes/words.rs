@@ -29,10 +29,8 @@ pub(super) trait Word:
     fn in_order(self) -> Self;
     /// Words of floats in the order of their values: the same for -0 and +0.
     fn by_value(self) -> Self;
-    /// Whether the float with these bits is below that one, compared as floats are where they are of
+    /// Whether the float with these bits is not above that one, compared as floats are where they are of
     /// 32 or 64 bits.
-    fn is_below(self, other: Self) -> bool;
-    /// Whether it is not above.
     fn is_at_most(self, other: Self) -> bool;
     /// Writes the extremes of rows of floats, `column` elements from the beginning of each, or the NaN
     /// where there is one; `false` where there are no such instructions. Subnormals are not to be taken for zeros.
@@ -91,16 +89,6 @@ macro_rules! few_ends {
     }};
 }
 
-/// Two words as floats. A closure would be compiled for other instructions.
-macro_rules! floats {
-    ($a:expr, $b:expr, $bits:ident, $float:expr) => {{
-        let $bits = $a;
-        let a = $float;
-        let $bits = $b;
-        [a, $float]
-    }};
-}
-
 macro_rules! word {
     ($($word:ident, |$bits:ident| $float:expr, |$rows:ident, $column:ident, $asked:ident, $nan:ident, $to:ident| $few:expr;)*) => {$(
         impl Word for $word {
@@ -132,14 +120,12 @@ macro_rules! word {
                 ((self & $word::MAX) ^ sign).wrapping_sub(sign)
             }
             #[inline(always)]
-            fn is_below(self, other: Self) -> bool {
-                let [a, b] = floats!(self, other, $bits, $float);
-                a < b
-            }
-            #[inline(always)]
             fn is_at_most(self, other: Self) -> bool {
-                let [a, b] = floats!(self, other, $bits, $float);
-                a <= b
+                // Not by a closure, which would be compiled for other instructions.
+                let $bits = self;
+                let one = $float;
+                let $bits = other;
+                one <= $float
             }
             #[inline(always)]
             unsafe fn few_ends<const N: usize>(

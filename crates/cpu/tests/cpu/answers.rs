@@ -1647,7 +1647,7 @@ fn answers_of_a_few_integers_are_rounded_once() {
                         one(&array, &[true, false], op, &[1], &rules, pattern);
                     }
                 }
-                for op in [Op::Mean, Op::Norm2] {
+                for op in [Op::Mean, Op::Norm2, Op::SumSq] {
                     one(&array, &[true, false], op, &[1], &Rules::default(), pattern);
                 }
                 if dtype.size() == 8 {
