@@ -1662,3 +1662,47 @@ fn answers_of_a_few_integers_are_rounded_once() {
         }
     }
 }
+
+#[test]
+fn ends_and_positions_are_found_wherever_vectors_end() {
+    let mut random = Rng::with_seed(seed(0xe4d5));
+    let infinity = f64::INFINITY;
+    let odd = [f64::NAN, -f64::NAN, infinity, -infinity, -0.0, 0.0, 1e-40, -1.0];
+    // Around the parts that are searched, and the blocks that are compared.
+    let long = [500, 2047, 2048, 2049, 5000, 16_383, 16_385, 16_400, 40_000];
+    let lengths = if cfg!(miri) { 60..70 } else { 1..300 };
+    for len in lengths.chain(long.into_iter().filter(|_| !cfg!(miri))) {
+        for dtype in [DType::F64, DType::F32, DType::F16, DType::I64, DType::U32, DType::I8] {
+            let (mut bytes, kinds) = (Vec::new(), 9);
+            for kind in 0..kinds {
+                let mut items: Vec<f64> = (0..len)
+                    .map(|at| match kind {
+                        0 => f64::from(random.i32(-100..100)),
+                        1 => f64::from(random.i32(0..3)),
+                        2 => infinity,
+                        3 => -f64::from(random.i32(0..2)),
+                        // Each better than those before it, as long as there are such.
+                        4 => at as f64,
+                        _ => f64::from(random.f32()) - 0.5,
+                    })
+                    .collect();
+                for _ in 0..kind % 4 {
+                    let at = [0, len - 1, random.usize(..len)][random.usize(..3)];
+                    items[at] = odd[random.usize(if kind < 6 { 2 } else { 0 }..odd.len())];
+                }
+                let bits = items.iter().map(|&x| element(dtype, x));
+                bytes.extend(bits.flat_map(|x| x.to_le_bytes()[..dtype.size()].to_vec()));
+            }
+            let strides = vec![(len * dtype.size()) as isize, dtype.size() as isize];
+            let array = Array { dtype, shape: vec![kinds, len], strides, offset: 0, bytes };
+            let (reduced, note) = ([false, true], format!("{len}"));
+            for nan in [NanPolicy::Propagate, NanPolicy::Omit] {
+                let rules = Rules::default().nan(nan);
+                let ends = [Op::Min, Op::Max, Op::NormInf];
+                compare([Some(&array), None], &reduced, &ends, &[1], &rules, &note);
+                let places = [Op::ArgMin, Op::ArgMax];
+                compare([Some(&array), None], &reduced, &places, &[1], &rules, &note);
+            }
+        }
+    }
+}
