@@ -168,7 +168,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
             return false;
         }
         let exact = if short { elements <= short::MOST } else { elements <= short::MOST_F64 };
-        exact && (short || !M::PRODUCTS || elements == 1)
+        exact && (short || !(M::PRODUCTS && O::PAIRED) || elements == 1)
     }
 
     fn has_neutral(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::factors::{SIGNED, UNSIGNED};
 use super::finish::{Asked, Request};
 use super::lanes::{Lanes, ShortAsked, Words};
-use super::round::{Interval, two_sum};
+use super::round::{Interval, quotient, rooted, two_sum};
 use super::words::Word;
 use crate::integer::Integer;
 use crate::simd::Simd;
@@ -141,8 +141,8 @@ impl<const OF: u8> Lanes for LongTotals<OF> {
         if MEAN {
             // Both halves of the sum are f64, and of fewer than 2^22 elements.
             let held = (lower.unsigned_abs() | upper.unsigned_abs()) >> 53 == 0;
-            let mean = quotient(of_halves(upper, lower), len as f64);
-            return (mean.to_bits(), held);
+            let (mean, sure) = quotient(of_halves(upper, lower), 0.0, len as f64);
+            return (mean.to_bits(), held & sure);
         }
         let (sum, held) = Self::total(lower, upper);
         (sum.cast_unsigned(), held)
@@ -165,20 +165,6 @@ impl<const OF: u8> Lanes for LongTotals<OF> {
         };
         request.finish_each(self.asked, to, sums);
     }
-}
-
-/// An integer, which is two f64, over one below 2^22; rounded once.
-///
-/// What the first quotient leaves of the first f64 is exact, as are a sum that f64 holds and its
-/// quotient, so that what is in the middle between two f64 is rounded to the even one. Of others the
-/// distance from such a middle is an integer, or a multiple of half a unit of the quotient if that is
-/// less, over the divisor: above 2^-49 of a unit where the quotient is below 2^78. The second quotient
-/// is below two units, and its roundings are below 2^-50 of it.
-#[inline(always)]
-fn quotient([high, low]: [f64; 2], divisor: f64) -> f64 {
-    let found = high / divisor;
-    let rest = (-found).mul_add(divisor, high) + low;
-    found + rest / divisor
 }
 
 /// An integer by its halves: the upper one times 2^32, and the lower one.
@@ -283,7 +269,7 @@ fn finish_few<const MEAN: bool>(
     len: u64,
 ) -> (u64, bool) {
     let Asked::Variance { ddof, .. } = asked else {
-        let (root, sure) = rooted(squares, 1.0);
+        let (root, sure) = rooted(squares, 0.0, 1.0);
         return (root.to_bits(), sure);
     };
     let (n, sum, rest) = (len as f64, sum as f64, len.saturating_sub(ddof));
@@ -292,33 +278,8 @@ fn finish_few<const MEAN: bool>(
     let [spread, below] = two_sum(all, -less);
     let (spread, divisor) = (two_sum(spread, below + beyond), n * rest as f64);
     let (found, sure) =
-        if MEAN { rooted(spread, divisor) } else { (quotient(spread, divisor), true) };
+        if MEAN { rooted(spread, 0.0, divisor) } else { quotient(spread, 0.0, divisor) };
     (found.to_bits(), sure & (rest > 0))
-}
-
-/// The root of an integer, which is two f64, over one below 2^13, rounded once; and whether that is
-/// certain.
-///
-/// Two roundings lead to a `root` that is off by less than a unit. What the spread is more than
-/// `divisor root^2` is known to 2^-100 of the spread: the square and its product are two numbers
-/// each, and the first difference is one of near numbers, which is exact. Divided by the slope it
-/// is what the root is off by, but for 2^-100 of the root. Where that is less than a quarter of a
-/// unit, the root is the answer whatever its own errors are; where it is more, these are less
-/// than 2^-44 of it, and the answer is certain if both ends are rounded alike.
-#[inline(always)]
-fn rooted([spread, below]: [f64; 2], divisor: f64) -> (f64, bool) {
-    let root = (spread / divisor).sqrt();
-    let square = root * root;
-    let square_rest = root.mul_add(root, -square);
-    let product = divisor * square;
-    let product_rest = divisor.mul_add(square, -product);
-    // The difference of two near numbers is exact.
-    let rest = (((spread - product) + below) - product_rest) - divisor * square_rest;
-    let low = rest / (2.0 * divisor * root);
-    let off = low.abs() * 2f64.powi(-40);
-    let (least, most) = (root + (low - off), root + (low + off));
-    // The root of 0 leads to no number.
-    if spread == 0.0 { (0.0, true) } else { (least, least.to_bits() == most.to_bits()) }
 }
 
 /// The bits of the variance of one integer, whatever it is.

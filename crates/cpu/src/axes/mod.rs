@@ -28,6 +28,7 @@ mod ranged;
 mod round;
 mod run;
 mod short;
+mod squares;
 mod strips;
 mod survey;
 mod turned;

@@ -561,6 +561,49 @@ impl Narrow for bf16 {
     }
 }
 
+/// What is two f64, but for `off`, over an integer below 2^22, rounded once; and whether that is certain.
+///
+/// Of integers, of which nothing is `off`, it always is.
+/// What the first quotient leaves of the first f64 is exact, as are a sum that f64 holds and its
+/// quotient, so that what is in the middle between two f64 is rounded to the even one. Of others the
+/// distance from such a middle is an integer, or a multiple of half a unit of the quotient if that is
+/// less, over the divisor: above 2^-49 of a unit where the quotient is below 2^78. The second quotient
+/// is below two units, and its roundings are below 2^-50 of it.
+#[inline(always)]
+pub(super) fn quotient([high, low]: [f64; 2], off: f64, divisor: f64) -> (f64, bool) {
+    let found = high / divisor;
+    let rest = (-found).mul_add(divisor, high) + low;
+    let (rest, off) = (rest / divisor, off / divisor);
+    let (least, most) = (found + (rest - off), found + (rest + off));
+    (least, least.to_bits() == most.to_bits())
+}
+
+/// The root of what is two f64, but for `off`, over an integer below 2^13, rounded once; and whether that
+/// is certain.
+///
+/// Two roundings lead to a `root` that is off by less than a unit. What the spread is more than
+/// `divisor root^2` is known to 2^-100 of the spread: the square and its product are two numbers
+/// each, and the first difference is one of near numbers, which is exact. Divided by the slope it
+/// is what the root is off by, but for 2^-100 of the root. Where that is less than a quarter of a
+/// unit, the root is the answer whatever its own errors are; where it is more, these are less
+/// than 2^-44 of it, and the answer is certain if both ends are rounded alike.
+#[inline(always)]
+pub(super) fn rooted([spread, below]: [f64; 2], off: f64, divisor: f64) -> (f64, bool) {
+    let root = (spread / divisor).sqrt();
+    let square = root * root;
+    let square_rest = root.mul_add(root, -square);
+    let product = divisor * square;
+    let product_rest = divisor.mul_add(square, -product);
+    // The difference of two near numbers is exact.
+    let rest = (((spread - product) + below) - product_rest) - divisor * square_rest;
+    let slope = 2.0 * divisor * root;
+    let low = rest / slope;
+    let off = low.abs() * 2f64.powi(-40) + off / slope;
+    let (least, most) = (root + (low - off), root + (low + off));
+    // The root of 0 leads to no number.
+    if spread == 0.0 { (0.0, true) } else { (least, least.to_bits() == most.to_bits()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

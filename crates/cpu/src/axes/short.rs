@@ -13,6 +13,7 @@ use super::floats::Operands;
 use super::fold::Left;
 use super::measures::{SMALLER, two_sums};
 use super::round::{Narrow, two_sum};
+use super::squares::FewSquares;
 use super::words::{Word, with_word};
 use crate::exact::odd::sum_to_odd;
 use crate::isa::Isa;
@@ -161,6 +162,13 @@ impl<O: Operands> Short<O> {
     /// The same of products of pairs, or of squares.
     pub(super) fn products(&mut self, isa: Isa, asked: Asked, to: &mut [O::Item]) -> bool {
         let (len, two_f32) = (self.len as f64, self.len == 2 && O::Item::DTYPE == DType::F32);
+        let none = matches!(asked, Asked::Variance { ddof, .. } if ddof >= self.len as u64);
+        if const { Self::WIDE && !O::PAIRED } && !none {
+            let (rows, to) =
+                (self.rows[0].map(<*const O::Item>::cast), bytemuck::cast_slice_mut(to));
+            let (rows, left) = (&rows[..self.len], &mut self.left);
+            return dispatch_accumulators(isa, FewSquares { rows, asked, to, left });
+        }
         match asked {
             Asked::Sum if !O::PAIRED => false,
             Asked::Sum | Asked::Second => self.hand::<PRODUCT>(isa, Rough::<_, false> { len, to }),
@@ -169,7 +177,7 @@ impl<O: Operands> Short<O> {
                 self.hand::<ELEMENT>(isa, Zeros { to })
             }
             // Of no degrees of freedom.
-            Asked::Variance { ddof, .. } if ddof >= self.len as u64 => {
+            Asked::Variance { .. } if none => {
                 to.fill(O::Item::at_once(f64::NAN));
                 true
             }

@@ -1,0 +1,109 @@
+//! Squares and variances of a few f64, from registers.
+//!
+//! A difference from the first element is two f64, and so is its square but for 2^-104 of it. What is
+//! lost of sums of them, two f64 each, is added up beside. Of at most 16 elements all that is
+//! rounded on the way to `n squares - sum^2` is less than 2^-94 of `n squares`, of which the
+//! square of a sum is not more: less than `n^2` of these losses of 2^-53 are rounded themselves.
+
+use super::finish::Asked;
+use super::fold::Left;
+use super::round::{quotient, rooted, two_sum};
+use super::short::{ask_ahead, leave};
+use crate::simd::{Kernel, Simd};
+
+/// Outputs that are answered together.
+const GROUP: usize = 16;
+/// What is not known of a numerator, of `n squares`.
+const UNKNOWN: f64 = 1.0 / (1u128 << 92) as f64;
+
+/// Answers outputs of a few elements; false if too many are left.
+pub(super) struct FewSquares<'a> {
+    /// The first elements of the rows, each with one of every output, which may be read.
+    pub(super) rows: &'a [*const f64],
+    pub(super) asked: Asked,
+    pub(super) to: &'a mut [f64],
+    pub(super) left: &'a mut Left,
+}
+
+impl Kernel for FewSquares<'_> {
+    type Out = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> bool {
+        match self.asked {
+            Asked::Second => self.find::<false, false>(0),
+            Asked::Root => self.find::<false, true>(0),
+            Asked::Variance { ddof, root: false } => self.find::<true, false>(ddof),
+            Asked::Variance { ddof, root: true } => self.find::<true, true>(ddof),
+            _ => false,
+        }
+    }
+}
+
+impl FewSquares<'_> {
+    #[inline(always)]
+    fn find<const SPREAD: bool, const ROOT: bool>(self, ddof: u64) -> bool {
+        let FewSquares { rows, to, left, .. } = self;
+        let Some(last) = to.len().checked_sub(GROUP) else { return false };
+        let (len, outputs) = (rows.len() as f64, to.len());
+        let (times, divisor) = if SPREAD { (len, len * (len - ddof as f64)) } else { (1.0, 1.0) };
+        for column in (0..outputs).step_by(GROUP) {
+            // The last group has some of the columns before it.
+            let at = column.min(last);
+            let [mut sums, mut sums_rest, mut squares, mut squares_rest] = [[0.0; GROUP]; 4];
+            let mut any = [0; GROUP];
+            // SAFETY: every row has an element for each output, here and below.
+            let first = unsafe { &*rows[0].add(at).cast::<[f64; GROUP]>() };
+            for row in rows {
+                // SAFETY: as above.
+                let row = unsafe { &*row.add(at).cast::<[f64; GROUP]>() };
+                ask_ahead(row.as_ptr(), GROUP);
+                // New numbers for all lanes: they stay in registers.
+                let [mut s, mut t, mut q, mut r] = [[0.0; GROUP]; 4];
+                let mut bits = any;
+                for i in 0..GROUP {
+                    let [x, rest] = if SPREAD { two_sum(row[i], -first[i]) } else { [row[i], 0.0] };
+                    let square = x * x;
+                    let below = x.mul_add(x, -square) + 2.0 * x * rest;
+                    let [sum, lost] = two_sum(squares[i], square);
+                    (q[i], r[i]) = (sum, squares_rest[i] + (lost + below));
+                    let [sum, lost] = two_sum(sums[i], x);
+                    (s[i], t[i]) = (sum, sums_rest[i] + (lost + rest));
+                    bits[i] |= x.to_bits();
+                }
+                (sums, sums_rest, squares, squares_rest, any) = (s, t, q, r, bits);
+            }
+            let (mut found, mut sure) = ([0.0; GROUP], [false; GROUP]);
+            for i in 0..GROUP {
+                let (all, rest) = (times * squares[i], times * squares_rest[i]);
+                let mut numerator = [all, times.mul_add(squares[i], -all) + rest];
+                if SPREAD {
+                    let (sum, less) = (sums[i], sums[i] * sums[i]);
+                    let below = sum.mul_add(sum, -less) + 2.0 * sum * sums_rest[i];
+                    let [high, low] = two_sum(all, -less);
+                    numerator = [high, low + (numerator[1] - below)];
+                }
+                let [high, low] = two_sum(numerator[0], numerator[1]);
+                let off = all * UNKNOWN;
+                let (answer, certain) = if ROOT {
+                    rooted([high, low], off, divisor)
+                } else {
+                    quotient([high, low], off, divisor)
+                };
+                // Neither did a square overflow, nor is what underflowed more than `off`.
+                let usual = (all > 1e-200) & (all < 1e300) & (high > 0.0);
+                let none = any[i] << 1 == 0;
+                found[i] = if none { 0.0 } else { answer };
+                sure[i] = none | (usual & certain);
+            }
+            to[at..at + GROUP].copy_from_slice(&found);
+            if sure.iter().any(|sure| !sure) {
+                let unsure = (0..GROUP).filter(|&i| !sure[i]).map(|i| at + i);
+                if leave(left, unsure, outputs).is_none() {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
