@@ -544,8 +544,14 @@ class Catalogue:
                 if len(bounds) != 1:
                     raise Failure(f"{name}_{element}: other launch bounds for other devices: {bounds}")
                 launches += bounds
-            threads, blocks = (", ".join(map(str, numbers)) for numbers in zip(*launches))
             yield f"/// {self.walks[kernel['walk']]['about']}: {kernel['about']}."
+            if len(set(launches) - {(0, 0)}) == 1:
+                threads, blocks = max(launches)
+                head, entry = f"pub(super) const {name.upper()}: Entry =", f'Entry::even("{name}", {constant(kernel["elements"])}, {threads}, {blocks});'
+                yield f"{head}{' ' if len(head) + len(entry) <= 99 else chr(10) + 4 * ' '}{entry}"
+                yield ""
+                continue
+            threads, blocks = (", ".join(map(str, numbers)) for numbers in zip(*launches))
             yield f"pub(super) const {name.upper()}: Entry = Entry {{"
             yield f'    stem: "{name}",'
             yield f"    elements: {constant(kernel['elements'])},"
@@ -652,9 +658,16 @@ def absolute(text):
     return renumbered(text, True)
 
 
+def place_of(name):
+    """Where a module comes among those of its group: what is alike lies together, and what newer devices take is unpacked first."""
+    module, _, device = name.rpartition(".")
+    size = re.search(r"\d*$", module)[0]
+    return -int(device), int(size or 8), name
+
+
 def packed(modules):
     groups = {}
-    for name in sorted(modules):
+    for name in sorted(modules, key=lambda name: (group_of(name), place_of(name))):
         groups.setdefault(group_of(name), []).append(name)
     index, body = b"", b""
     for names in groups.values():

@@ -137,7 +137,7 @@ __device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], c
             }
             if constexpr (Acc::SETTLES) {
                 if (!acc[a].template take<1>(some.bits, number, asked))
-                    acc[a] = Acc::settled(acc[a], some, asked);
+                    acc[a].settle(some, asked);
             } else {
                 acc[a].template take<1>(some.bits, number, asked);
             }
@@ -158,7 +158,7 @@ __device__ __noinline__ bool take_generally(const Abreast &all, const char *data
         const auto number = [](int, int) { return u64(0); };
         if constexpr (Acc::SETTLES) {
             if (!acc.template take<1>(some.bits, number, asked))
-                acc = Acc::settled(acc, some, asked);
+                acc.settle(some, asked);
         } else {
             acc.template take<1>(some.bits, number, asked);
         }

@@ -297,7 +297,7 @@ __device__ __noinline__ u32 answer_again(const ColumnTable *shared_table, u32 la
             part.each([&](const Bits (&some)[BATCH]) {
                 Elements<Bits, BATCH> all;
                 memcpy(all.bits, some, sizeof(some));
-                acc = Form::Apart::settled(acc, all, asked);
+                acc.settle(all, asked);
             });
             mine = mine && !acc.write(out, place, asked);
             // Of the columns of the i-th 32, those of a thread are side by side.

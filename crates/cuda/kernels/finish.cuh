@@ -5,6 +5,7 @@
 #include "answer.cuh"
 #include "name.cuh"
 #include "nonzero.cuh"
+#include "wide.cuh"
 
 constexpr int FINISH_THREADS = 128;
 
@@ -73,11 +74,34 @@ __device__ __forceinline__ void write(void *out, i64 place, Number x)
     static_cast<Number *>(out)[place] = x;
 }
 
-// NaNs may be as if they were not there. Sums, means and variances of shorter floats may be f64.
+// NaNs may be as if they were not there. Sums, means and variances of shorter floats may be f64. Sums of floats may have an initial value.
 enum Manner : u32 {
     OMITS_NAN = 1,
-    IN_F64 = 2
+    IN_F64 = 2,
+    HAS_INITIAL = 4
 };
+
+// Adds a float to a payload's limbs, whose carries are still to move, or to the counters behind them.
+template <class T>
+__device__ __forceinline__ void add_to(u64 *limbs, typename Element<T>::Bits bits)
+{
+    using Format = Element<T>;
+    const bool negative = (bits & Format::SIGN) != 0;
+    const auto magnitude = Format::magnitude(bits);
+    if (magnitude >= Format::INFINITE) {
+        ++limbs[SumFormat<T>::LIMBS + (magnitude > Format::INFINITE ? 1 : negative ? 3 : 2)];
+        return;
+    }
+    const Parts<T> parts(magnitude);
+    const int offset = parts.exponent - SumFormat<T>::LSB, shift = offset % 32;
+    const u64 below = parts.significand << shift, above = shift == 0 ? 0 : parts.significand >> (64 - shift);
+    const u64 digits[] = {u32(below), below >> 32, above};
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+        if (digits[i] != 0)
+            limbs[offset / 32 + i] += negative ? -digits[i] : digits[i];
+    }
+}
 
 template <class T>
 __device__ __forceinline__ void write_real(void *out, i64 place, const Truncated &real, u32 manner)
@@ -98,12 +122,12 @@ __device__ __forceinline__ void write_special(void *out, i64 place, const Specia
 
 // The kernel NAME_ELEMENT, of which `finish` makes a number. The i-th of `count` payloads is i * words words behind `payloads`; its
 // number goes i * step numbers behind `out`. `overflow` is set where a total does not fit its type, or where nothing is left that has an
-// extreme. `manner` is as `Manner` says.
+// extreme. `manner` is as `Manner` says. Payloads are done with then.
 #define FINISHING_KERNEL(name) \
-    extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(name, ELEMENT)(const u64 *payloads, u64 words, u32 count, u32 ask, \
-        u32 manner, void *out, i64 step, u32 *overflow) \
+    extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(name, ELEMENT)(u64 *payloads, u64 words, u32 count, u32 ask, \
+        u32 manner, u64 initial, void *out, i64 step, u32 *overflow) \
     { \
         const u32 i = blockIdx.x * FINISH_THREADS + threadIdx.x; \
         if (i < count) \
-            finish<ELEMENT>(payloads + i * words, ask, manner, out, i * step, overflow); \
+            finish<ELEMENT>(payloads + i * words, ask, manner, initial, out, i * step, overflow); \
     }

@@ -43,13 +43,17 @@ __device__ __forceinline__ auto larger_magnitude(typename Element<T>::Key greate
 }
 
 template <class T>
-__device__ __forceinline__ void finish(const u64 *payload, u32 ask, u32 manner, void *out, i64 place, u32 *overflow)
+__device__ __forceinline__ void finish(u64 *payload, u32 ask, u32 manner, u64 initial, void *out, i64 place, u32 *overflow)
 {
     const bool omits = (manner & OMITS_NAN) != 0;
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     if (ask == TOTAL || ask == MEAN) {
         constexpr int LIMBS = SumFormat<T>::LIMBS;
+        if constexpr (Format::FLOAT) {
+            if ((manner & HAS_INITIAL) != 0)
+                add_to<T>(payload, Bits(initial));
+        }
         const u64 n = Format::FLOAT ? count_of(payload + LIMBS, omits) : payload[LIMBS];
         if constexpr (Format::FLOAT) {
             const Specials<T> specials = specials_of<T>(payload + LIMBS, omits);

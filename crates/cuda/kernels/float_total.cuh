@@ -1,11 +1,12 @@
-// The exact total of floats that come in any order, in registers: an accumulator for walks that know nothing of floats.
+// The exact total of floats that come in any order, in registers: an accumulator for walks that know nothing of floats. That of f32 and bf16
+// is in whole_total.cuh.
 
 #pragma once
 
 #include "exact_answer.cuh"
 #include "moving.cuh"
 #include "rounded.cuh"
-#include "spread.cuh"
+#include "whole_total.cuh"
 
 // The integer and its windows.
 template <class T>
@@ -16,33 +17,23 @@ struct FloatTotalOf {
     using Wides = Superaccumulator<T>;
     static constexpr bool LONG = sizeof(Bits) == 8;
     // f16 is 40 bits long: two levels hold whatever is finite.
-    static constexpr bool RANGED = Format::Sum::LIMBS > 2;
-    static constexpr int LEVELS = LONG ? 4 : RANGED ? 3 : 2;
+    static constexpr int LEVELS = LONG ? 4 : 2;
     using Window = ::Window<typename Format::Sum, LEVELS, 4>;
     using Integer = FixedPoint<LEVELS>;
     static_assert(Integer::STEP == Window::STEP, "levels are as far apart as the window's");
     // f64 are taken times 2^(PLACE - first), in windows that are always in the same place, so that they reach any element.
     static constexpr int PLACE = 90;
-    static constexpr int LOWEST = Window::LOWEST, HIGHEST = LONG ? 976 : RANGED ? Window::HIGHEST : LOWEST;
+    static constexpr int LOWEST = Window::LOWEST, HIGHEST = LONG ? 976 : LOWEST;
     // Binades between the largest element and the window's end, at least; places are multiples of GRAIN.
     static constexpr int SLACK = 4, GRAIN = 8;
     static constexpr bool FITS = LOWEST == HIGHEST;
-    static constexpr int MOST = sizeof(Bits) == 2 ? 16 : 8;
+    static constexpr int MOST = LONG ? 8 : 16;
     static constexpr int INTEGER_WORDS = LEVELS;
 
     Integer total;
     i32 first = LOWEST; // the unit of the highest level
 
-    struct Asked {
-        u32 ask;
-        Bits mask; // all bits, or all but the sign
-        u64 n;
-        __device__ __forceinline__ Asked(u32 ask, bool absolute, u64 n) : ask(ask), mask(absolute ? Bits(Format::SIGN - 1) : Bits(~Bits(0))), n(n) {}
-        __device__ __forceinline__ Bits of(Bits bits) const { return bits & mask; }
-        // Whether totals may be far smaller than their terms.
-        __device__ __forceinline__ bool may_cancel() const { return (mask & Format::SIGN) != 0; }
-        static __device__ __forceinline__ Bits fill() { return 0; }
-    };
+    using Asked = TotalAsked<T>;
 
     __device__ __forceinline__ bool is_zero() const { return total.is_zero(); }
     __device__ __forceinline__ bool is_full() const { return total.is_full(); }
@@ -63,7 +54,6 @@ struct FloatTotalOf {
         static_assert(N <= Window::ADDS, "adds that an anchor takes");
         const Window window(LONG ? PLACE : first);
         auto drift = window.open();
-        bool holds = true;
         if constexpr (LONG) {
             const f64 power = of_bits(u64(1023 + PLACE - first) << 52);
 #pragma unroll
@@ -76,16 +66,14 @@ struct FloatTotalOf {
                     drift.leftover |= (bits_of(mul(Format::value(bits[k]), power)) << 1) >> 53 == 0 ? Format::magnitude(bits[k]) : 0;
             }
         } else {
-            // Plain adds, which the range of the batch makes exact.
-            Spread<T, N <= 8 ? 3 : 4> spread;
+            // Plain adds, which are exact.
             f64 sum = 0.0;
 #pragma unroll
             for (int k = 0; k < N; ++k)
-                sum = spread.added(sum, Format::value(asked.of(bits[k])));
+                sum = __dadd_rn(sum, f64(Format::value(asked.of(bits[k]))));
             window.add(drift, sum);
-            holds = spread.holds();
         }
-        if (!holds || drift.bad >> 20 != 0)
+        if (drift.bad >> 20 != 0)
             return false;
         if (!FITS)
             trouble |= drift.leftover << 1 != 0 ? IS_CUT : 0;
@@ -97,14 +85,14 @@ struct FloatTotalOf {
 };
 
 template <class T>
-struct FloatTotal : Moving<FloatTotalOf<T>> {
+struct MovingTotal : Moving<FloatTotalOf<T>> {
     using Base = Moving<FloatTotalOf<T>>;
     using typename Base::Asked, typename Base::Bits, typename Base::Integer, typename Base::Wides, typename Base::Window;
     static constexpr int LEVELS = Base::LEVELS;
     static constexpr int WIDE_WORDS = Wides::WORDS;
 
-    __device__ __forceinline__ FloatTotal() {}
-    __device__ __forceinline__ FloatTotal(const Base &base) : Base(base) {}
+    __device__ __forceinline__ MovingTotal() {}
+    __device__ __forceinline__ MovingTotal(const Base &base) : Base(base) {}
 
     // Leaves the answer, and returns whether it is known.
     __device__ __forceinline__ bool write(void *out, u64 place, const Asked &asked) const
@@ -114,8 +102,7 @@ struct FloatTotal : Moving<FloatTotalOf<T>> {
             return false;
         const u64 n = asked.n - this->missing;
         if (this->is_special()) {
-            const Specials<T> specials = {(this->trouble & HAS_NAN) != 0, (this->trouble & HAS_POSITIVE) != 0, (this->trouble & HAS_NEGATIVE) != 0};
-            answer = specials.bits();
+            answer = specials_of<T>(this->trouble).bits();
             return true;
         }
         if (n == 0 && asked.ask == MEAN) {
@@ -169,3 +156,19 @@ struct FloatTotal : Moving<FloatTotalOf<T>> {
         static_cast<Bits *>(out)[place] = words_answer<T>(word, asked.ask, asked.n);
     }
 };
+
+// f32 and bf16 have few enough bits to keep all of them.
+template <class T>
+struct FloatTotalFor {
+    using Type = MovingTotal<T>;
+};
+template <>
+struct FloatTotalFor<f32> {
+    using Type = WholeTotal<f32>;
+};
+template <>
+struct FloatTotalFor<bf16> {
+    using Type = WholeTotal<bf16>;
+};
+template <class T>
+using FloatTotal = typename FloatTotalFor<T>::Type;

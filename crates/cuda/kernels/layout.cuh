@@ -95,6 +95,7 @@ struct Layout {
     u32 run;            // elements of a run, below 2^31
     u32 share;          // units of a block
     LayoutWalk outputs, elements;
+    u64 apart;          // from the answers to the first of two asks to those of the second
 
     __device__ __forceinline__ bool is_absolute() const { return (flags & ABSOLUTE) != 0; }
     // Whether NaNs are as if they were not there.

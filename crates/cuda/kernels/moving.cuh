@@ -21,16 +21,8 @@
 #pragma once
 
 #include "fixed_point.cuh"
+#include "trouble.cuh"
 #include "units.cuh"
-
-// What is wrong with a total of floats.
-enum Trouble : u32 {
-    HAS_NAN = 1,
-    HAS_POSITIVE = 2,
-    HAS_NEGATIVE = 4,
-    IS_LOST = 8,
-    IS_CUT = 16,
-};
 
 template <class Total>
 struct Moving : Total {
@@ -140,6 +132,12 @@ struct Moving : Total {
         // A commit for each element.
         all.tidy();
         return all;
+    }
+
+    template <int N>
+    __device__ __forceinline__ void settle(const Elements<Bits, N> &some, const Asked &asked)
+    {
+        *this = settled(*this, some, asked);
     }
 
     template <int V, int N, class Number>

@@ -1,5 +1,5 @@
 // Two numbers of each output become one: what they are apart, as a range is of its ends, or the lesser, the greater or the total of both.
-// The second may be one for all, an initial value, or begin again after `each`: what is added to every payload.
+// The second may be one for all, an initial value.
 // elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
 
 #include "finish_plain.cuh"
@@ -28,9 +28,9 @@ __device__ __forceinline__ void pair(typename Element<T>::Bits first, typename E
 }
 
 extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(pair, ELEMENT)(const Element<ELEMENT>::Bits *first,
-    const Element<ELEMENT>::Bits *second, u64 initial, void *out, u32 count, u32 each, u32 ask, u32 *overflow)
+    const Element<ELEMENT>::Bits *second, u64 initial, void *out, u32 count, u32 ask, u32 *overflow)
 {
     const u32 i = blockIdx.x * FINISH_THREADS + threadIdx.x;
     if (i < count)
-        pair<ELEMENT>(first[i], second != nullptr ? second[i % each] : Element<ELEMENT>::Bits(initial), out, i, ask, overflow);
+        pair<ELEMENT>(first[i], second != nullptr ? second[i] : Element<ELEMENT>::Bits(initial), out, i, ask, overflow);
 }

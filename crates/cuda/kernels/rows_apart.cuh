@@ -23,7 +23,7 @@ __device__ __noinline__ u32 answer_apart(const ShortRows &rows, u64 index, u32 l
             for (u32 k = s * rows.each; k < (s + 1) * rows.each; ++k) {
                 Elements<u64, 2> some;
                 memcpy(some.bits, &tile.v[k], sizeof(some.bits));
-                acc = Acc::settled(acc, some, asked);
+                acc.settle(some, asked);
             }
 #pragma unroll 1
             for (u32 d = lanes / 2; d > 0; d /= 2)

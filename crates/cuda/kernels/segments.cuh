@@ -104,7 +104,7 @@ __device__ __forceinline__ void give(Acc &acc, const Elements<typename Acc::Bits
 {
     if constexpr (Acc::SETTLES) {
         if (!acc.template take<V>(some.bits, number, asked))
-            acc = Acc::settled(acc, some, asked);
+            acc.settle(some, asked);
     } else {
         acc.template take<V>(some.bits, number, asked);
     }

@@ -2,7 +2,7 @@
 //
 // Threads take elements one by one, or by the unit where the elements of an output lie together (units.cuh); neighbours take what is
 // nearest in memory. 2^log_lanes threads of a block share an output; gridDim.y blocks share its elements if there are few outputs, and the
-// last of them folds what all have left.
+// last of them folds what all have left. Where both ends are asked for, other blocks answer the second one, which is the next word: gridDim.z.
 //
 // From one thread of a block to the next the elements of an output change first, 2^log_near of them; then outputs; then elements again:
 //
@@ -14,9 +14,11 @@
 //     Item, Bits, Asked, asked.fill()   elements; what is asked; an element that changes nothing
 //     SINGLES, MOST                 elements that a thread has under way one by one; those that are taken at once, at most
 //     take<V>(bits, number, asked)  takes elements, whose numbers in the callers' order are number(unit, i): V of them are a unit
-//     SETTLES                       whether it may refuse: then take says so, and settled(acc, elements, asked) has taken them in
+//     SETTLES                       whether it may refuse: then take says so, and settle(elements, asked) takes them in
+//     IS_END                        if there is another end, which blocks may be asked for: those of blockIdx.z 1
 //     merge, WORDS, word, of_words  as in tally.cuh; merging is commutative and associative
 //     write(out, place, asked)      leaves the answer
+//     Parts, parts()                if there is something else to merge than what takes elements
 //     missing                       if it wants to know: how many NaNs were omitted
 //     MAY_BE_LOST                   whether it may give up. Then write says whether it has an answer, gives_up(asked) the same of a part
 //                                   that others are added to, is_lost() of that later, leaves_cut(asked) whether parts may be is_cut(), and
@@ -92,6 +94,24 @@ template <class Acc, class = void>
 constexpr bool COUNTS_MISSING = false;
 template <class Acc>
 constexpr bool COUNTS_MISSING<Acc, decltype(void(sizeof(Acc::missing)))> = true;
+
+// Whether blocks of their own may be asked for another end.
+template <class Acc, class = void>
+constexpr bool HAS_ENDS = false;
+template <class Acc>
+constexpr bool HAS_ENDS<Acc, decltype(void(sizeof(Acc::IS_END)))> = true;
+
+// What threads merge.
+template <class Acc, class = void>
+struct PartsOf {
+    using Type = Acc;
+    static __device__ __forceinline__ const Acc &of(const Acc &acc) { return acc; }
+};
+template <class Acc>
+struct PartsOf<Acc, decltype(void(sizeof(typename Acc::Parts)))> {
+    using Type = typename Acc::Parts;
+    static __device__ __forceinline__ Type of(const Acc &acc) { return acc.parts(); }
+};
 
 // Puts what changes nothing in the place of NaNs.
 template <class Acc, int N>
@@ -188,7 +208,7 @@ __device__ __forceinline__ void take_units(Acc &acc, const Layout &layout, const
             };
             if constexpr (Acc::SETTLES) {
                 if (!acc.template take<V>(some.bits, number, asked))
-                    acc = Acc::settled(acc, some, asked);
+                    acc.settle(some, asked);
             } else {
                 acc.template take<V>(some.bits, number, asked);
             }
@@ -322,7 +342,8 @@ __device__ __forceinline__ Acc fold_lanes(const Acc &acc, const Share &share)
 template <class Acc>
 __device__ __forceinline__ u64 *partial(const Layout &layout, u32 output, u32 p)
 {
-    return layout.partials + (u64(output) * gridDim.y + p) * Acc::WORDS;
+    const u64 place = HAS_ENDS<Acc> ? u64(blockIdx.z) * layout.outputs.len + output : output;
+    return layout.partials + (place * gridDim.y + p) * Acc::WORDS;
 }
 
 template <class Acc>
@@ -456,12 +477,15 @@ __device__ __noinline__ void fold_again(const Layout &layout, const typename Acc
 template <class Acc>
 __device__ __forceinline__ void reduce_view(const Layout &layout, const typename Acc::Asked &asked)
 {
+    using Parts = typename PartsOf<Acc>::Type;
     const Share share(layout);
-    Acc acc;
+    Parts acc;
     Place mine = {};
     if (share.output < layout.outputs.len) {
         mine = layout.outputs.at(share.output);
-        take_elements(acc, layout, share, layout.data + u64(mine.elements) * sizeof(typename Acc::Bits), asked);
+        Acc taken;
+        take_elements(taken, layout, share, layout.data + u64(mine.elements) * sizeof(typename Acc::Bits), asked);
+        acc = PartsOf<Acc>::of(taken);
     }
     __syncwarp();
     if (share.lanes > 1)
@@ -488,29 +512,30 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         if (has_one) {
 #pragma unroll
             for (int w = 0; w < Acc::WORDS; ++w)
-                partial<Acc>(layout, output, blockIdx.y)[w] = acc.word(w);
+                partial<Parts>(layout, output, blockIdx.y)[w] = acc.word(w);
         }
         __syncthreads();
         if (threadIdx.x == 0) {
             // What the block has written is there before its ticket is, and what others have is read after theirs.
             __threadfence();
-            is_last = atomicInc(reinterpret_cast<u32 *>(layout.tickets + blockIdx.x), gridDim.y - 1) == gridDim.y - 1;
+            const u32 ticket = HAS_ENDS<Acc> ? blockIdx.z * gridDim.x + blockIdx.x : blockIdx.x;
+            is_last = atomicInc(reinterpret_cast<u32 *>(layout.tickets + ticket), gridDim.y - 1) == gridDim.y - 1;
             __threadfence();
         }
         __syncthreads();
         if (!is_last)
             return;
-        acc = Acc();
+        acc = Parts();
         if (share.output < layout.outputs.len) {
             // The next one's loads are on their way while one is merged.
-            Acc next;
+            Parts next;
             if (share.slot < gridDim.y)
-                next = partial_of<Acc>(layout, share.output, share.slot);
+                next = partial_of<Parts>(layout, share.output, share.slot);
 #pragma unroll 1
             for (u32 p = share.slot; p < gridDim.y; p += share.lanes) {
-                const Acc one = next;
+                const Parts one = next;
                 if (p + share.lanes < gridDim.y)
-                    next = partial_of<Acc>(layout, share.output, p + share.lanes);
+                    next = partial_of<Parts>(layout, share.output, p + share.lanes);
                 acc.merge(one);
             }
         }
@@ -522,7 +547,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
     if constexpr (Acc::MAY_BE_LOST)
         find_if(has_one && !acc.write(layout.out, number, asked), gridDim.y > 1);
     else if (has_one)
-        acc.write(layout.out, number, asked);
+        acc.write(layout.out, HAS_ENDS<Acc> ? number + blockIdx.z * layout.apart : number, asked);
 }
 
 // Begins a kernel: STRIDED(name, blocks)(layout) { ... }, for launches of which `blocks` fit a multiprocessor.

@@ -12,11 +12,12 @@ constexpr u32 TELLS = 4;
 template <class T>
 struct ViewExtreme : ExtremeOf<T> {
     using Base = ExtremeOf<T>;
+    static constexpr bool IS_END = true;
 
     struct Asked : Base::Asked {
         bool tells;
         __device__ __forceinline__ Asked(const Layout &layout)
-            : Base::Asked(layout.ask, layout.omits(), layout.overflow), tells((layout.flags & TELLS) != 0)
+            : Base::Asked(layout.ask + blockIdx.z, layout.omits(), layout.overflow), tells((layout.flags & TELLS) != 0)
         {
         }
     };

@@ -13,7 +13,7 @@ struct Position : PositionOf<T> {
     static constexpr int SINGLES = 8, MOST = 8;
     static constexpr bool NUMBERED = true;
     static constexpr bool SETTLES = false;
-    static constexpr bool MAY_BE_LOST = false;
+    static constexpr bool MAY_BE_LOST = false, IS_END = true;
 
     __device__ __forceinline__ Position() {}
     __device__ __forceinline__ Position(const Base &base) : Base(base) {}

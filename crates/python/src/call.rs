@@ -3,6 +3,7 @@
 use crate::answers::{self, give, give_counted};
 use crate::cast::{common, copied};
 use crate::dense::{Dense, broadcast_shape};
+use crate::dlpack::Exchange;
 use crate::errors::{OrRaise, with_note};
 use crate::gather::{self, Chosen};
 use crate::home::Home;
@@ -70,8 +71,9 @@ pub(crate) fn lazy<'py>(
 /// Whether an object is a collection of Dask's. One of xarray may hold such an array, or not.
 fn is_lazy(x: &Bound<'_, PyAny>) -> bool {
     let (py, class) = (x.py(), x.get_type());
-    // NumPy's own arrays are not, and a name that a class lacks takes as long as a small reduction.
+    // NumPy's own arrays and what has functions of C are not, and to look for a name takes long.
     !numpy::is_exact_array(x)
+        && Exchange::of(x).is_none()
         && class.hasattr(intern!(py, "__dask_graph__")).unwrap_or(false)
         && !x.getattr(intern!(py, "chunks")).is_ok_and(|chunks| chunks.is_none())
 }

@@ -13,7 +13,7 @@ use crate::import::Family;
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -445,10 +445,18 @@ impl Asked<'_> {
         let Some(number) = Number::under(op, self.array.view.dtype, &rules) else {
             return Ok(None);
         };
-        let Some((first, second)) = op.pair() else { return self.left_there(py, number, family) };
-        let one = |op: Op| self.left_there(py, Number { op, ..number }, family);
-        let (Some(first), Some(second)) = (one(first)?, one(second)?) else { return Ok(None) };
-        Ok(Some((first, second).into_pyobject(py)?.into_any()))
+        let ops = op.pair().map_or(vec![op], |(first, second)| vec![first, second]);
+        let numbers: Vec<_> = ops.into_iter().map(|op| Number { op, ..number }).collect();
+        let there = match family {
+            Family::Exchange(exchange) => self.in_its_memory(py, &numbers, *exchange)?,
+            _ => None,
+        };
+        let each = || numbers.iter().map(|&number| self.left_there(py, number, family)).collect();
+        let Some(answers): Option<Vec<_>> = there.map_or_else(each, |it| Ok(Some(it)))? else {
+            return Ok(None);
+        };
+        let one = || answers.first().cloned();
+        Ok(if numbers.len() == 1 { one() } else { Some(PyTuple::new(py, answers)?.into_any()) })
     }
 
     /// The numbers, queued on the device; `None` where it does not make them.
@@ -458,46 +466,39 @@ impl Asked<'_> {
         number: Number,
         family: &Family<'py>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if let Family::Exchange(exchange) = family
-            && let Some(answer) = self.in_its_memory(py, number, *exchange)?
-        {
-            return Ok(Some(answer));
-        }
         let ordinal = self.array.ordinal;
         let made = py.detach(|| self.on_device(number)).map_err(|error| failure(py, &error))?;
-        let given = made.map(|memory| {
-            let (memory, dtype) = (Arc::new(memory), self.type_of(number.op));
-            let shape = self.shape.to_vec();
-            DeviceAnswer { memory, dtype, shape, ordinal }.given(py, family)
-        });
-        given.transpose()
+        let Some(memory) = made.map(Arc::new) else { return Ok(None) };
+        let (dtype, shape) = (self.type_of(number.op), self.shape.to_vec());
+        DeviceAnswer { memory, dtype, shape, ordinal }.given(py, family).map(Some)
     }
 
-    /// The numbers, queued on the device, in memory of the library that they go to; `None`
+    /// A number or both of a pair, queued on the device, in memory of the library that they go to; `None`
     /// where it has none or where only the host can finish them.
     fn in_its_memory<'py>(
         &self,
         py: Python<'py>,
-        number: Number,
+        numbers: &[Number],
         exchange: Exchange,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let ordinal = self.array.ordinal;
+    ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+        let device = (CUDA, self.array.ordinal.cast_signed());
         if self.shape.contains(&0) {
             return Ok(None);
         }
-        let device = (CUDA, ordinal.cast_signed());
-        let room = exchange.allocate(py, self.type_of(number.op), self.shape, device)?;
-        let Some(room) = room else { return Ok(None) };
-        let address = room.address;
+        let room = |&Number { op, .. }: &Number| {
+            exchange.allocate(py, self.type_of(op), self.shape, device)
+        };
+        let rooms: Option<Vec<_>> = numbers.iter().map(room).collect::<PyResult<_>>()?;
+        let Some(rooms) = rooms else { return Ok(None) };
+        let to: Vec<u64> = rooms.iter().map(|room| room.address).collect();
         // The library works on the default stream, too. What it frees it gives to later work
         // of that stream, as after an operation of its own: nothing has to be kept.
-        // SAFETY: the array was handed over for the work of this stream, and the memory was
-        // had for it, with room for the answers.
-        let made = py.detach(|| unsafe { self.numbers_into(number, address) });
-        match made.map_err(|error| failure(py, &error))? {
-            true => exchange.array_in(py, room).map(Some),
-            false => Ok(None),
+        // SAFETY: the array and the memory were had for the work of this stream.
+        let made = py.detach(|| unsafe { self.numbers_into(numbers, &to) });
+        if !made.map_err(|error| failure(py, &error))? {
+            return Ok(None);
         }
+        rooms.into_iter().map(|room| exchange.array_in(py, room)).collect::<PyResult<_>>().map(Some)
     }
 
     /// The numbers, queued on the device; `None` where only the host can finish them.
@@ -514,7 +515,7 @@ impl Asked<'_> {
         reading.push(Arc::clone(&self.array.owner));
         // SAFETY: the producer made the elements readable on the default stream, and their
         // owner is kept until the stream is done; the memory is used again in the stream's order.
-        let made = unsafe { self.numbers_into(number, memory.address())? };
+        let made = unsafe { self.numbers_into(&[number], &[memory.address()])? };
         Ok(made.then_some(memory))
     }
 
@@ -528,25 +529,22 @@ impl Asked<'_> {
     ///
     /// # Safety
     /// As for [`Engine::numbers_of_chosen_into`] on the default stream.
-    unsafe fn numbers_into(&self, number: Number, to: u64) -> warpfold_cuda::Result<bool> {
-        let (engine, view) = (&self.opened.engine, &self.array.view);
-        // SAFETY: passed on from the caller.
-        unsafe {
-            match self.chosen {
-                None => engine.numbers_into(number, view, self.reduced, to, Stream::DEFAULT),
-                Some(chosen) => {
-                    let reduced = self.reduced;
-                    engine.numbers_of_chosen_into(
-                        number,
-                        view,
-                        chosen,
-                        reduced,
-                        to,
-                        Stream::DEFAULT,
-                    )
-                }
-            }
+    unsafe fn numbers_into(&self, numbers: &[Number], to: &[u64]) -> warpfold_cuda::Result<bool> {
+        let (engine, view, reduced) = (&self.opened.engine, &self.array.view, self.reduced);
+        let stream = Stream::DEFAULT;
+        if let (None, &[first, second], &[to, other]) = (self.chosen, numbers, to) {
+            let ends = [first, second];
+            // SAFETY: passed on from the caller.
+            return unsafe { engine.ends_into(ends, view, reduced, [to, other], stream) };
         }
+        // SAFETY: passed on from the caller.
+        let made = |(&number, &to): (&Number, &u64)| unsafe {
+            match self.chosen {
+                None => engine.numbers_into(number, view, reduced, to, stream),
+                Some(it) => engine.numbers_of_chosen_into(number, view, it, reduced, to, stream),
+            }
+        };
+        numbers.iter().zip(to).try_fold(true, |all, next| Ok(all && made(next)?))
     }
 }
 

@@ -184,8 +184,14 @@ impl Engine {
                 // Rows and columns of a box have kernels that are faster, if there are.
                 let by_view = answer.tally().is_some_and(|tally| !tally.has_tables());
                 let layout = view.clone().filter(|_| by_view && table.is_aligned());
-                let question =
-                    Question { answer, table: table.clone(), layout, abreast: None, ends: None };
+                let question = Question {
+                    answer,
+                    table: table.clone(),
+                    layout,
+                    abreast: None,
+                    ends: None,
+                    strided: Default::default(),
+                };
                 // SAFETY: the box was allocated and filled here, and the copies
                 // come before on the stream.
                 let made = unsafe { self.answers_to(&[&question], stream)? };

@@ -131,44 +131,19 @@ pub(super) const MOMENTS: Entry = Entry {
 };
 
 /// the same, of kernels that begin to read before the launch ahead has ended: the smallest and the largest element that is not NaN, and the number of NaNs.
-pub(super) const EXTREMA: Entry = Entry {
-    stem: "extrema",
-    elements: ALL,
-    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const EXTREMA: Entry = Entry::even("extrema", ALL, 512, 2);
 
 /// the same, of kernels that begin to read before the launch ahead has ended: the same and where they are first, and where the first NaN is.
-pub(super) const ARG_EXTREMA: Entry = Entry {
-    stem: "arg_extrema",
-    elements: ALL,
-    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const ARG_EXTREMA: Entry = Entry::even("arg_extrema", ALL, 512, 2);
 
 /// the same, of kernels that begin to read before the launch ahead has ended: how many elements are not zero, and how many are NaN.
-pub(super) const COUNTS: Entry = Entry {
-    stem: "counts",
-    elements: ALL,
-    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const COUNTS: Entry = Entry::even("counts", ALL, 512, 2);
 
 /// the same, of kernels that begin to read before the launch ahead has ended: bitwise and, or, exclusive or; of truth values, the logical ones.
-pub(super) const BITS: Entry = Entry {
-    stem: "bits",
-    elements: WHOLE_NUMBERS,
-    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 0, 0, 0, 0],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0],
-};
+pub(super) const BITS: Entry = Entry::even("bits", WHOLE_NUMBERS, 512, 2);
 
 /// all elements of an array, or of rows of one block each: the product.
-pub(super) const PROD: Entry = Entry {
-    stem: "prod",
-    elements: ALL,
-    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const PROD: Entry = Entry::even("prod", ALL, 512, 2);
 
 /// all elements of an array, or of rows of one block each: the sum of exponentials; of floats it needs more registers than two blocks leave a thread.
 pub(super) const LOGSUMEXP: Entry = Entry {
@@ -179,124 +154,49 @@ pub(super) const LOGSUMEXP: Entry = Entry {
 };
 
 /// short rows side by side in a warp: sums and means.
-pub(super) const ROW_SUMS: Entry = Entry {
-    stem: "row_sums",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
-};
+pub(super) const ROW_SUMS: Entry = Entry::even("row_sums", ALL, 256, 3);
 
 /// short rows side by side in a warp: the smallest or the largest element.
-pub(super) const ROW_EXTREMES: Entry = Entry {
-    stem: "row_extremes",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
-};
+pub(super) const ROW_EXTREMES: Entry = Entry::even("row_extremes", ALL, 256, 3);
 
 /// short rows side by side in a warp: how many elements are not zero, or NaN.
-pub(super) const ROW_COUNTS: Entry = Entry {
-    stem: "row_counts",
-    elements: WORDS_AND_FLOATS,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
-};
+pub(super) const ROW_COUNTS: Entry = Entry::even("row_counts", WORDS_AND_FLOATS, 256, 3);
 
 /// short rows side by side in a warp: where the smallest or the largest element is first.
-pub(super) const ROW_POSITIONS: Entry = Entry {
-    stem: "row_positions",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
-};
+pub(super) const ROW_POSITIONS: Entry = Entry::even("row_positions", ALL, 256, 3);
 
 /// short rows side by side in a warp: the largest absolute value.
-pub(super) const ROW_MAGNITUDES: Entry = Entry {
-    stem: "row_magnitudes",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
-};
+pub(super) const ROW_MAGNITUDES: Entry = Entry::even("row_magnitudes", ALL, 256, 3);
 
 /// short rows side by side in a warp: bitwise and, or, exclusive or.
-pub(super) const ROW_BITS: Entry = Entry {
-    stem: "row_bits",
-    elements: WORDS_AND_TRUTH,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 0, 0, 0, 0],
-    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 0, 0, 0, 0],
-};
+pub(super) const ROW_BITS: Entry = Entry::even("row_bits", WORDS_AND_TRUTH, 256, 3);
 
 /// short rows side by side in a warp: sums of squares, norms, variances and standard deviations.
-pub(super) const ROW_SQUARES: Entry = Entry {
-    stem: "row_squares",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
-};
+pub(super) const ROW_SQUARES: Entry = Entry::even("row_squares", FLOATS, 256, 2);
 
 /// columns side by side: sums and means.
-pub(super) const COLUMN_SUMS: Entry = Entry {
-    stem: "column_sums",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const COLUMN_SUMS: Entry = Entry::even("column_sums", ALL, 256, 2);
 
 /// columns side by side: the smallest or the largest element.
-pub(super) const COLUMN_EXTREMES: Entry = Entry {
-    stem: "column_extremes",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const COLUMN_EXTREMES: Entry = Entry::even("column_extremes", ALL, 256, 2);
 
 /// columns side by side: how many elements are not zero, or NaN.
-pub(super) const COLUMN_COUNTS: Entry = Entry {
-    stem: "column_counts",
-    elements: WORDS_AND_FLOATS,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const COLUMN_COUNTS: Entry = Entry::even("column_counts", WORDS_AND_FLOATS, 256, 2);
 
 /// columns side by side: where the smallest or the largest element is first.
-pub(super) const COLUMN_POSITIONS: Entry = Entry {
-    stem: "column_positions",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const COLUMN_POSITIONS: Entry = Entry::even("column_positions", ALL, 256, 2);
 
 /// columns side by side: the largest absolute value.
-pub(super) const COLUMN_MAGNITUDES: Entry = Entry {
-    stem: "column_magnitudes",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const COLUMN_MAGNITUDES: Entry = Entry::even("column_magnitudes", ALL, 256, 2);
 
 /// columns side by side: bitwise and, or, exclusive or.
-pub(super) const COLUMN_BITS: Entry = Entry {
-    stem: "column_bits",
-    elements: WORDS_AND_TRUTH,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 0, 0, 0, 0],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0],
-};
+pub(super) const COLUMN_BITS: Entry = Entry::even("column_bits", WORDS_AND_TRUTH, 256, 2);
 
 /// columns side by side: sums of squares and norms.
-pub(super) const COLUMN_SQUARES: Entry = Entry {
-    stem: "column_squares",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
-};
+pub(super) const COLUMN_SQUARES: Entry = Entry::even("column_squares", FLOATS, 256, 2);
 
 /// columns side by side: variances and standard deviations.
-pub(super) const COLUMN_VARIANCES: Entry = Entry {
-    stem: "column_variances",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
-};
+pub(super) const COLUMN_VARIANCES: Entry = Entry::even("column_variances", FLOATS, 256, 2);
 
 /// any axes of any view: sums and means.
 pub(super) const STRIDED_SUMS: Entry = Entry {
@@ -307,76 +207,32 @@ pub(super) const STRIDED_SUMS: Entry = Entry {
 };
 
 /// any axes of any view: the smallest or the largest element.
-pub(super) const STRIDED_EXTREMES: Entry = Entry {
-    stem: "strided_extremes",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-};
+pub(super) const STRIDED_EXTREMES: Entry = Entry::even("strided_extremes", ALL, 256, 4);
 
 /// any axes of any view: how many elements are not zero, or NaN.
-pub(super) const STRIDED_COUNTS: Entry = Entry {
-    stem: "strided_counts",
-    elements: WORDS_AND_FLOATS,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-};
+pub(super) const STRIDED_COUNTS: Entry = Entry::even("strided_counts", WORDS_AND_FLOATS, 256, 4);
 
 /// any axes of any view: where the smallest or the largest element is first.
-pub(super) const STRIDED_POSITIONS: Entry = Entry {
-    stem: "strided_positions",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-};
+pub(super) const STRIDED_POSITIONS: Entry = Entry::even("strided_positions", ALL, 256, 4);
 
 /// any axes of any view: the largest absolute value.
-pub(super) const STRIDED_MAGNITUDES: Entry = Entry {
-    stem: "strided_magnitudes",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-};
+pub(super) const STRIDED_MAGNITUDES: Entry = Entry::even("strided_magnitudes", ALL, 256, 4);
 
 /// any axes of any view: bitwise and, or, exclusive or.
-pub(super) const STRIDED_BITS: Entry = Entry {
-    stem: "strided_bits",
-    elements: WORDS_AND_TRUTH,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 0, 0, 0, 0],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0],
-};
+pub(super) const STRIDED_BITS: Entry = Entry::even("strided_bits", WORDS_AND_TRUTH, 256, 4);
 
 /// any axes of any view: sums of squares and norms.
-pub(super) const STRIDED_SQUARES: Entry = Entry {
-    stem: "strided_squares",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
-};
+pub(super) const STRIDED_SQUARES: Entry = Entry::even("strided_squares", FLOATS, 256, 2);
 
 /// any axes of any view: sums of squares, norms, variances and standard deviations of integers.
-pub(super) const STRIDED_INTEGER_SQUARES: Entry = Entry {
-    stem: "strided_integer_squares",
-    elements: WHOLE_NUMBERS,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 0, 0, 0, 0],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0],
-};
+pub(super) const STRIDED_INTEGER_SQUARES: Entry =
+    Entry::even("strided_integer_squares", WHOLE_NUMBERS, 256, 4);
 
 /// any axes of any view: variances and standard deviations.
-pub(super) const STRIDED_VARIANCES: Entry = Entry {
-    stem: "strided_variances",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
-};
+pub(super) const STRIDED_VARIANCES: Entry = Entry::even("strided_variances", FLOATS, 256, 2);
 
 /// any axes of any view: logarithms of sums of exponentials.
-pub(super) const STRIDED_LOGSUMEXP: Entry = Entry {
-    stem: "strided_logsumexp",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
-};
+pub(super) const STRIDED_LOGSUMEXP: Entry = Entry::even("strided_logsumexp", FLOATS, 256, 2);
 
 /// outputs of few elements, several of them a thread's: sums and means.
 pub(super) const ABREAST_SUMS: Entry = Entry {
@@ -387,36 +243,16 @@ pub(super) const ABREAST_SUMS: Entry = Entry {
 };
 
 /// outputs of few elements, several of them a thread's: the smallest or the largest element.
-pub(super) const ABREAST_EXTREMES: Entry = Entry {
-    stem: "abreast_extremes",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-};
+pub(super) const ABREAST_EXTREMES: Entry = Entry::even("abreast_extremes", ALL, 256, 4);
 
 /// outputs of few elements, several of them a thread's: how many elements are not zero, or NaN.
-pub(super) const ABREAST_COUNTS: Entry = Entry {
-    stem: "abreast_counts",
-    elements: WORDS_AND_FLOATS,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-};
+pub(super) const ABREAST_COUNTS: Entry = Entry::even("abreast_counts", WORDS_AND_FLOATS, 256, 4);
 
 /// outputs of few elements, several of them a thread's: where the smallest or the largest element is first.
-pub(super) const ABREAST_POSITIONS: Entry = Entry {
-    stem: "abreast_positions",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-};
+pub(super) const ABREAST_POSITIONS: Entry = Entry::even("abreast_positions", ALL, 256, 4);
 
 /// outputs of few elements, several of them a thread's: sums of squares and norms.
-pub(super) const ABREAST_SQUARES: Entry = Entry {
-    stem: "abreast_squares",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3],
-};
+pub(super) const ABREAST_SQUARES: Entry = Entry::even("abreast_squares", FLOATS, 256, 3);
 
 /// outputs of few elements, several of them a thread's: variances and standard deviations.
 pub(super) const ABREAST_VARIANCES: Entry = Entry {
@@ -427,188 +263,75 @@ pub(super) const ABREAST_VARIANCES: Entry = Entry {
 };
 
 /// outputs of few elements, several of them a thread's: products.
-pub(super) const ABREAST_PRODS: Entry = Entry {
-    stem: "abreast_prods",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3],
-};
+pub(super) const ABREAST_PRODS: Entry = Entry::even("abreast_prods", FLOATS, 256, 3);
 
 /// any axes of any view: products.
-pub(super) const STRIDED_PRODS: Entry = Entry {
-    stem: "strided_prods",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3],
-};
+pub(super) const STRIDED_PRODS: Entry = Entry::even("strided_prods", FLOATS, 256, 3);
 
 /// segments of an array: sums and means.
-pub(super) const SEGMENTS_SUMS: Entry = Entry {
-    stem: "segments_sums",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
-};
+pub(super) const SEGMENTS_SUMS: Entry = Entry::even("segments_sums", ALL, 256, 3);
 
 /// segments of an array: the smallest or the largest element.
-pub(super) const SEGMENTS_EXTREMES: Entry = Entry {
-    stem: "segments_extremes",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-};
+pub(super) const SEGMENTS_EXTREMES: Entry = Entry::even("segments_extremes", ALL, 256, 4);
 
 /// segments of an array: how many elements are not zero, or NaN.
-pub(super) const SEGMENTS_COUNTS: Entry = Entry {
-    stem: "segments_counts",
-    elements: WORDS_AND_FLOATS,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-};
+pub(super) const SEGMENTS_COUNTS: Entry = Entry::even("segments_counts", WORDS_AND_FLOATS, 256, 4);
 
 /// segments of an array: where the smallest or the largest element is first.
-pub(super) const SEGMENTS_POSITIONS: Entry = Entry {
-    stem: "segments_positions",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-};
+pub(super) const SEGMENTS_POSITIONS: Entry = Entry::even("segments_positions", ALL, 256, 4);
 
 /// segments of an array: bitwise and, or, exclusive or.
-pub(super) const SEGMENTS_BITS: Entry = Entry {
-    stem: "segments_bits",
-    elements: WORDS_AND_TRUTH,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 0, 0, 0, 0],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0],
-};
+pub(super) const SEGMENTS_BITS: Entry = Entry::even("segments_bits", WORDS_AND_TRUTH, 256, 4);
 
 /// segments of an array: sums of squares and norms.
-pub(super) const SEGMENTS_SQUARES: Entry = Entry {
-    stem: "segments_squares",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
-};
+pub(super) const SEGMENTS_SQUARES: Entry = Entry::even("segments_squares", FLOATS, 256, 2);
 
 /// segments of an array: variances and standard deviations.
-pub(super) const SEGMENTS_VARIANCES: Entry = Entry {
-    stem: "segments_variances",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
-};
+pub(super) const SEGMENTS_VARIANCES: Entry = Entry::even("segments_variances", FLOATS, 256, 2);
 
 /// segments of an array: logarithms of sums of exponentials.
-pub(super) const SEGMENTS_LOGSUMEXP: Entry = Entry {
-    stem: "segments_logsumexp",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
-};
+pub(super) const SEGMENTS_LOGSUMEXP: Entry = Entry::even("segments_logsumexp", FLOATS, 256, 2);
 
 /// segments of an array: products.
-pub(super) const SEGMENTS_PRODS: Entry = Entry {
-    stem: "segments_prods",
-    elements: FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2],
-};
+pub(super) const SEGMENTS_PRODS: Entry = Entry::even("segments_prods", FLOATS, 256, 2);
 
 /// segments that follow each other, in tiles: sums and means.
-pub(super) const SEGMENT_TILES_SUMS: Entry = Entry {
-    stem: "segment_tiles_sums",
-    elements: ALL,
-    threads: [32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32],
-    blocks: [26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26],
-};
+pub(super) const SEGMENT_TILES_SUMS: Entry = Entry::even("segment_tiles_sums", ALL, 32, 26);
 
 /// segments that follow each other, in tiles: the smallest or the largest element.
-pub(super) const SEGMENT_TILES_EXTREMES: Entry = Entry {
-    stem: "segment_tiles_extremes",
-    elements: ALL,
-    threads: [32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32],
-    blocks: [26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26],
-};
+pub(super) const SEGMENT_TILES_EXTREMES: Entry = Entry::even("segment_tiles_extremes", ALL, 32, 26);
 
 /// segments that follow each other, in tiles: how many elements are not zero, or NaN.
-pub(super) const SEGMENT_TILES_COUNTS: Entry = Entry {
-    stem: "segment_tiles_counts",
-    elements: WORDS_AND_FLOATS,
-    threads: [32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32],
-    blocks: [26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26],
-};
+pub(super) const SEGMENT_TILES_COUNTS: Entry =
+    Entry::even("segment_tiles_counts", WORDS_AND_FLOATS, 32, 26);
 
 /// groups of rows by key: sums and means.
-pub(super) const GROUPS_SUMS: Entry = Entry {
-    stem: "groups_sums",
-    elements: NUMBERS_BUT_FOR_SIGNS,
-    threads: [0, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
-    blocks: [0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const GROUPS_SUMS: Entry = Entry::even("groups_sums", NUMBERS_BUT_FOR_SIGNS, 512, 2);
 
 /// groups of rows by key: the smallest or the largest element.
-pub(super) const GROUPS_EXTREMES: Entry = Entry {
-    stem: "groups_extremes",
-    elements: NUMBERS_BUT_FOR_SIGNS,
-    threads: [0, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
-    blocks: [0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const GROUPS_EXTREMES: Entry =
+    Entry::even("groups_extremes", NUMBERS_BUT_FOR_SIGNS, 512, 2);
 
 /// groups of rows by key: how many elements are not zero, or NaN.
-pub(super) const GROUPS_COUNTS: Entry = Entry {
-    stem: "groups_counts",
-    elements: WORDS,
-    threads: [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512],
-    blocks: [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-};
+pub(super) const GROUPS_COUNTS: Entry = Entry::even("groups_counts", WORDS, 512, 2);
 
 /// numbers of payloads: of sums, extremes, positions, counts and bits.
-pub(super) const FINISH: Entry = Entry {
-    stem: "finish",
-    elements: ALL,
-    threads: [128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128],
-    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
-};
+pub(super) const FINISH: Entry = Entry::even("finish", ALL, 128, 1);
 
 /// numbers of payloads: of sums of squares: those, or their roots.
-pub(super) const FINISH_SQUARES: Entry = Entry {
-    stem: "finish_squares",
-    elements: ALL,
-    threads: [128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128],
-    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
-};
+pub(super) const FINISH_SQUARES: Entry = Entry::even("finish_squares", ALL, 128, 1);
 
 /// numbers of payloads: of moments: variances, or standard deviations.
-pub(super) const FINISH_MOMENTS: Entry = Entry {
-    stem: "finish_moments",
-    elements: ALL,
-    threads: [128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128],
-    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
-};
+pub(super) const FINISH_MOMENTS: Entry = Entry::even("finish_moments", ALL, 128, 1);
 
 /// copies of any axes to rows: of elements of a size.
-pub(super) const GATHER: Entry = Entry {
-    stem: "gather",
-    elements: WORDS,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
-};
+pub(super) const GATHER: Entry = Entry::even("gather", WORDS, 256, 1);
 
 /// copies of any axes to rows: of elements that marks choose, and to f64.
-pub(super) const CHOOSE: Entry = Entry {
-    stem: "choose",
-    elements: ALL,
-    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
-};
+pub(super) const CHOOSE: Entry = Entry::even("choose", ALL, 256, 1);
 
 /// copies of any axes to rows: of two ends.
-pub(super) const PAIR: Entry = Entry {
-    stem: "pair",
-    elements: ALL,
-    threads: [128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128],
-    blocks: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
-};
+pub(super) const PAIR: Entry = Entry::even("pair", ALL, 128, 1);
 
 /// All of them.
 #[cfg(test)]

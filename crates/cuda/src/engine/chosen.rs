@@ -9,10 +9,10 @@ use super::number::Number;
 use super::numbers::Second;
 use super::plan::ForcedWalk;
 use super::question::Question;
-use super::route::{Route, Walk};
+use super::route::PayloadPlan;
 use super::scratch::Scratch;
 use super::view::DeviceView;
-use super::{Array, Engine, lock};
+use super::{Engine, lock};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::element::{bf16, f16};
@@ -25,6 +25,9 @@ const BLOCKS: usize = 32;
 const MOST: usize = 1 << 31;
 /// Bytes whose copy takes longer than three launches. Measured on an H200.
 const WORTH_LAUNCHES: usize = 16 << 20;
+/// Payloads that take no time beside their launches, and bytes of a row that are worth a word of its payload.
+const FEW_PAYLOADS: usize = 4096;
+const WORTH_PAYLOADS: usize = 32;
 
 // `Choice` in `kernels/choose.cu`.
 const WIDENS: u32 = 1;
@@ -121,6 +124,16 @@ impl Way {
         };
         Some(Way { choice: way.choice | if to == dtype { 0 } else { WIDENS }, ..way })
     }
+}
+
+/// The bits of a float that is shorter than f64 as those of an f64.
+fn widened(dtype: DType, bits: u64) -> u64 {
+    let wide = match dtype {
+        DType::F32 => f64::from(f32::from_bits(bits as u32)),
+        DType::F16 => f16::from_bits(bits as u16).to_f64(),
+        _ => bf16::from_bits(bits as u16).to_f64(),
+    };
+    wide.to_bits()
 }
 
 /// Numbers that only the walk over views makes: those of integers of a copy that are not `LEFT_OUT`, which
@@ -280,7 +293,8 @@ impl Engine {
         let aligned = view.address.is_multiple_of(size as u64)
             && view.strides.iter().all(|step| step.unsigned_abs().is_multiple_of(size));
         let other = chosen.out.is_some_and(|out| out != number.op.answer_type(view.dtype));
-        let is_other = other && chosen.initial.is_some();
+        let is_sum = number.op == Op::Sum && view.dtype.is_float();
+        let is_other = other && chosen.initial.is_some() && !is_sum;
         if view.is_empty() || !aligned || is_other || !chosen.marks.as_ref().is_none_or(same) {
             return Ok(false);
         }
@@ -291,7 +305,7 @@ impl Engine {
         let made = unsafe {
             match chosen.initial.and_then(|bits| later(number.op, view.dtype, bits)) {
                 Some(initial) => self.begun(asked, initial, &mut scratch),
-                None if self.summed(asked, &mut scratch)? => Ok(true),
+                None if self.finished(asked, &mut scratch)? => Ok(true),
                 None => self.copied(asked, &mut scratch),
             }
         };
@@ -330,58 +344,34 @@ impl Engine {
         Ok(fits || !scratch.saw_overflow(&*self.device, stream)?)
     }
 
-    /// Numbers of floats from payloads of rows in place, to which that of an initial value is added, or
-    /// which are answered in f64; says whether they are made so.
+    /// Numbers of floats that are finished from payloads of rows in place, with an initial value or in
+    /// f64; says whether they are.
     ///
     /// # Safety
     /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
-    unsafe fn summed(&self, asked: Asked<'_>, scratch: &mut Scratch) -> Result<bool> {
+    unsafe fn finished(&self, asked: Asked<'_>, scratch: &mut Scratch) -> Result<bool> {
         let Asked { number, view, chosen, reduced, to, stream } = asked;
-        let dtype = view.dtype;
         let Chosen { marks: None, initial, out } = *chosen else { return Ok(false) };
-        let Some(mut question) = Question::of(number, view, reduced, self.shape.walk)? else {
+        let ends = matches!(number.op.kind(), Kind::Sum | Kind::AbsSum | Kind::Moments);
+        let fits = if initial.is_some() { number == Op::Sum.into() } else { ends && out.is_some() };
+        let to_f64 = out.is_none_or(|out| out == DType::F64);
+        if !fits || !to_f64 || !view.dtype.is_float() || self.shape.walk == Some(ForcedWalk::Views)
+        {
             return Ok(false);
+        }
+        let question = Question::of(number, view, reduced, Some(ForcedWalk::Tables))?;
+        let Some(Question { mut answer, table, .. }) = question else { return Ok(false) };
+        let plan = PayloadPlan::of(answer, &table, self.machine());
+        let row = table.elements.len.saturating_mul(view.dtype.size());
+        let serves = |plan: &PayloadPlan| {
+            let few = table.outputs.len <= FEW_PAYLOADS && table.launches_of_rows() == 1;
+            !plan.gathers && table.is_in_order() && (few || row >= WORTH_PAYLOADS * plan.words)
         };
-        let answer = &mut question.answer;
-        let fits = match (initial, out) {
-            (Some(_), _) => number == Op::Sum.into(),
-            (None, out) => {
-                out == Some(DType::F64)
-                    && matches!(answer.kind, Kind::Sum | Kind::AbsSum | Kind::Moments)
-            }
-        };
+        let Some(plan) = plan.filter(serves) else { return Ok(false) };
         answer.out = out.unwrap_or(answer.out);
-        let Some(Route { walk: Walk::Payloads(plan), reorders: false }) =
-            question.route(self.machine())
-        else {
-            return Ok(false);
-        };
-        let bytes = view.shape.iter().product::<usize>().saturating_mul(dtype.size());
-        let is_short = initial.is_some() && bytes < WORTH_LAUNCHES && self.shape.walk.is_none();
-        if !fits || !dtype.is_float() || plan.gathers || is_short {
-            return Ok(false);
-        }
-        let Question { answer, table, .. } = &question;
         check_alignment(to, table.outputs.len, answer.out)?;
-        let mut more = None;
-        if let Some(bits) = initial {
-            let room = 16 + 8 * plan.words as u64;
-            let (at, _) = scratch.chosen.reserve(&*self.device, stream, room, room)?;
-            more = Some(at + 16);
-            // SAFETY: passed on from the caller; there is room for the value and its payload.
-            unsafe {
-                self.choose(asked, [at, 0], (bits, FILLS), &[])?;
-                self.launch(
-                    Kind::Sum,
-                    Array { address: at, len: 1, dtype }.into(),
-                    scratch,
-                    at + 16,
-                    stream,
-                )?;
-            }
-        }
-        // SAFETY: passed on from the caller; the payload of one more was left before on the stream.
-        unsafe { self.launch_payloads(*answer, table, &plan, more, to, scratch, stream) }
+        // SAFETY: passed on from the caller.
+        unsafe { self.launch_payloads(answer, &table, &plan, initial, to, scratch, stream) }
     }
 
     /// Numbers of a copy of the elements.
@@ -392,6 +382,8 @@ impl Engine {
         let Asked { number, view, chosen, reduced, to, stream } = asked;
         let Some(way) = Way::of(number, view.dtype, chosen) else { return Ok(false) };
         let more = chosen.initial.filter(|&bits| later(number.op, view.dtype, bits).is_none());
+        let widens = way.choice & WIDENS != 0 && view.dtype.is_float();
+        let more = more.map(|bits| if widens { widened(view.dtype, bits) } else { bits });
         let mut copy = Copy::of(view, chosen.marks.as_ref(), reduced, more.is_some());
         let (all, last) = (joined(copy.steps.clone()), joined(copy.steps_of_last()));
         let Some(elements) = copy.elements() else { return Ok(false) };
@@ -421,7 +413,7 @@ impl Engine {
                 // Any other extreme is one of a marked element.
                 let tells = bytes < WORTH_LAUNCHES && self.shape.walk.is_none();
                 let question = if tells { question_of_some(way.number, &copy)? } else { None };
-                if self.make_numbers(question, to, scratch, stream)? {
+                if self.make_numbers(question.as_ref(), to, scratch, stream)? {
                     return Ok(true);
                 }
                 if !self.all_have_some(Asked { to: behind, ..asked }, scratch)? {
@@ -433,7 +425,7 @@ impl Engine {
             } else {
                 Question::of(way.number, &copy.view, &copy.reduced, self.shape.walk)?
             };
-            let made = self.make_numbers(question, to, scratch, stream)?;
+            let made = self.make_numbers(question.as_ref(), to, scratch, stream)?;
             let watches = way.choice & IS_SEEN != 0;
             let seen = watches && scratch.saw_overflow(&*self.device, stream)?;
             if !made || !seen || !way.dtype.is_float() {

@@ -30,6 +30,17 @@ pub(super) struct Module {
 }
 
 impl Entry {
+    /// One of the same launches for all of its types.
+    pub(super) const fn even(
+        stem: &'static str,
+        elements: Elements,
+        threads: u16,
+        blocks: u8,
+    ) -> Entry {
+        const TYPES: usize = DType::ALL.len();
+        Entry { stem, elements, threads: [threads; TYPES], blocks: [blocks; TYPES] }
+    }
+
     /// The kernel for elements of a type, if there is one.
     pub(super) fn module(&self, dtype: DType) -> Option<Module> {
         let place = dtype.known() as usize;

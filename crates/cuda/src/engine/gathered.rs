@@ -93,7 +93,7 @@ impl Engine {
             let (Some(layout), Some(Some(plan))) = (&layout, planned) else { return Ok(false) };
             let to = to + (some.first * answer.out.size()) as u64;
             // SAFETY: the rows were gathered before on the stream.
-            unsafe { self.launch_strided(answer, layout, &plan, to, scratch, stream)? };
+            unsafe { self.launch_strided(answer, layout, &plan, (to, None), scratch, stream)? };
         }
         Ok(true)
     }

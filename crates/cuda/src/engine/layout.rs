@@ -115,6 +115,12 @@ impl Layout {
             .then_some(Layout { at, end, size, outputs, units, unit, run, len })
     }
 
+    /// The same so many bytes behind, modulo 2^64.
+    pub(super) fn move_by(&mut self, bytes: u64) {
+        self.at = self.at.wrapping_add(bytes);
+        self.end = self.end.wrapping_add(bytes);
+    }
+
     /// The parameter block.
     pub(super) fn block(&self, launch: &Parameters) -> Argument {
         Argument::block(self.words(launch))
@@ -142,6 +148,7 @@ impl Layout {
         for walk in [&self.outputs, &self.units] {
             self.push(&mut words, walk);
         }
+        words.push(launch.apart.cast_unsigned());
         words
     }
 
@@ -235,6 +242,8 @@ pub(super) struct Parameters {
     pub(super) partials: Address,
     pub(super) wides: Address,
     pub(super) overflow: Address,
+    /// From the answers to the first of two asks to those of the second.
+    pub(super) apart: i64,
     pub(super) ask: u32,
     pub(super) flags: u32,
     pub(super) log_lanes: u32,

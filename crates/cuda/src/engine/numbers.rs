@@ -20,12 +20,10 @@ use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::DType;
 use warpfold_core::op::Numbers;
 
-/// The second of two numbers: one of each output, the same few again and again, or the bits of
-/// one that is the same for all.
+/// The second of two numbers: one of each output, or the bits of one that is the same for all.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Second {
     Of(Address),
-    Again(Address, u32),
     Initial(u64),
 }
 
@@ -196,9 +194,12 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let question = Question::of(number, view, reduced, self.shape.walk)?;
+        let known = scratch.known.take(number.into(), view, reduced, self.shape.walk)?;
+        let Some(known) = known else { return Ok(false) };
         // SAFETY: passed on from the caller.
-        unsafe { self.make_numbers(question, to, scratch, stream) }
+        let made = unsafe { self.make_numbers(Some(&known.question), to, scratch, stream) };
+        scratch.known.keep(known);
+        made
     }
 
     /// Leaves the answers to a question, if there is one, at `to`, in C order, and says whether
@@ -208,7 +209,7 @@ impl Engine {
     /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
     pub(super) unsafe fn make_numbers(
         &self,
-        question: Option<Question>,
+        question: Option<&Question>,
         to: Address,
         scratch: &mut Scratch,
         stream: Stream,
@@ -216,7 +217,7 @@ impl Engine {
         let Some(question) = question else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         // SAFETY: passed on from the caller.
-        let made = unsafe { self.make_all(&[&question], to, scratch, stream)? };
+        let made = unsafe { self.make_all(&[question], to, scratch, stream)? };
         Ok(made.contains(&true))
     }
 
@@ -290,13 +291,12 @@ impl Engine {
         };
         let kernel = self.program(Program::Pair(dtype))?;
         let launch = Launch::linear(number.div_ceil(FINISH_THREADS as u32), FINISH_THREADS as u32);
-        let (second, initial, each) = match second {
-            Second::Of(address) => (address, 0, u32::MAX),
-            Second::Again(address, each) => (address, 0, each),
-            Second::Initial(bits) => (0, bits, 1),
+        let (second, initial) = match second {
+            Second::Of(address) => (address, 0),
+            Second::Initial(bits) => (0, bits),
         };
         let addresses = [first, second, initial, to].map(Argument::from);
-        let others = [number, each, ask as u32].map(Argument::from);
+        let others = [number, ask as u32].map(Argument::from);
         let arguments = [&addresses[..], &others, &[Argument::from(overflow)]].concat();
         // SAFETY: the kernel has these parameters; it reads and writes `count` numbers.
         unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
@@ -358,7 +358,7 @@ impl Engine {
             match walk {
                 Walk::Abreast(plan) => self.launch_abreast(answer, plan, to, scratch, stream)?,
                 Walk::View(layout, plan) => {
-                    self.launch_strided(answer, layout, plan, to, scratch, stream)?;
+                    self.launch_strided(answer, layout, plan, (to, None), scratch, stream)?;
                 }
                 Walk::ShortRows(plan) => {
                     self.launch_short_rows(answer, plan, to, scratch.overflow(), stream)?;
@@ -375,8 +375,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Leaves a payload of each output in the workspace, adds the words of one more to each, if
-    /// there are some, and makes numbers of them; says whether memory was enough for it.
+    /// Leaves a payload of each output in the workspace, and makes numbers of them and of an initial
+    /// value, if there is one; says whether memory was enough for it.
     ///
     /// # Safety
     /// As for [`make_numbers`](Self::make_numbers).
@@ -386,7 +386,7 @@ impl Engine {
         answer: Answer,
         table: &Table,
         plan: &PayloadPlan,
-        more: Option<Address>,
+        initial: Option<u64>,
         to: Address,
         scratch: &mut Scratch,
         stream: Stream,
@@ -403,17 +403,12 @@ impl Engine {
         let (words, size) = (plan.words, answer.out.size());
         let finish = &mut |batch: &super::tiles::Batch| {
             let mut at = batch.at;
-            if let Some(more) = more {
-                let (words, more) = ((DType::I64, Ask::Total), Second::Again(more, words as u32));
-                // SAFETY: as below; words of totals have room for one more.
-                unsafe { self.pair(words, at, more, at, batch.used, overflow, stream)? };
-            }
             for run in &batch.runs {
                 let to = to + (run.first * size) as u64;
                 let payloads = Payloads { at, words, count: run.count, to, step: run.step };
                 // SAFETY: the payloads were left before on the stream; each
                 // output has its place.
-                unsafe { self.finish(answer, &payloads, overflow, stream)? };
+                unsafe { self.finish(answer, &payloads, initial, overflow, stream)? };
                 at += 8 * (words * run.count) as u64;
             }
             Ok(())

@@ -6,9 +6,11 @@ use super::layout::{Layout, Row};
 use super::number::Number;
 use super::plan::ForcedWalk;
 use super::route::{has_long_rows, is_for_strides, leaves_payloads};
+use super::strided::Strided;
 use super::table::{Order, Table};
 use super::view::DeviceView;
 use crate::Result;
+use core::cell::OnceCell;
 use warpfold_core::layout::Split;
 use warpfold_core::op::Op;
 
@@ -22,6 +24,8 @@ pub(super) struct Question {
     pub(super) abreast: Option<(Layout, Row)>,
     /// Of a range, those of its two ends, which are walked in its place.
     pub(super) ends: Option<Box<[Question; 2]>>,
+    /// The launch for the layout, once it was planned.
+    pub(super) strided: OnceCell<Option<Strided>>,
 }
 
 impl Question {
@@ -71,7 +75,15 @@ impl Question {
             .and_then(|n| Layout::abreast(view.address, size, kept, reduced, numbered, n));
         let layout =
             if is_walked { Layout::new(view.address, size, kept, reduced, numbered) } else { None };
-        Ok(Some(Question { answer, table, layout, abreast, ends }))
+        Ok(Some(Question { answer, table, layout, abreast, ends, strided: OnceCell::new() }))
+    }
+
+    /// The same of an array that lies so many bytes behind, modulo 2^64, and is aligned alike.
+    pub(super) fn move_by(&mut self, bytes: u64) {
+        self.table.at[0] = self.table.at[0].wrapping_add(bytes);
+        let abreast = self.abreast.iter_mut().map(|(layout, _)| layout);
+        abreast.chain(&mut self.layout).for_each(|layout| layout.move_by(bytes));
+        self.ends.iter_mut().flat_map(|ends| &mut **ends).for_each(|end| end.move_by(bytes));
     }
 
     /// Whether an answer may not fit its type.

@@ -119,7 +119,7 @@ pub(super) struct PayloadPlan {
 
 impl PayloadPlan {
     /// If the state has payloads of one length and the workspace holds an output.
-    fn of(answer: Answer, table: &Table, device: Machine<'_>) -> Option<PayloadPlan> {
+    pub(super) fn of(answer: Answer, table: &Table, device: Machine<'_>) -> Option<PayloadPlan> {
         let bytes = kernels::payload_len(answer.kind, answer.dtype)?;
         let wanted = Wanted { table, kinds: &[answer.kind], start: 0 };
         let workspace = wanted.bytes().ok()?.min(device.workspace());
@@ -145,7 +145,8 @@ impl Question {
             return Some(Route { walk, reorders: false });
         }
         if let Some(layout) = layout {
-            let walk = Walk::View(layout, Strided::plan(*answer, layout, device)?);
+            let plan = self.strided.get_or_init(|| Strided::plan(*answer, layout, device));
+            let walk = Walk::View(layout, (*plan)?);
             return Some(Route { walk, reorders: false });
         }
         let reorders = !table.is_in_order();

@@ -13,6 +13,7 @@
 
 use super::Planned;
 use super::catalogue::{SCRATCH_PARTIAL_WORDS, SCRATCH_PARTIALS};
+use super::known::LastQuestions;
 use super::plan::{MOST_BLOCKS, MOST_ROW_BLOCKS};
 use super::result_slot::ResultSlot;
 use super::workspace::Workspace;
@@ -63,6 +64,8 @@ pub(super) struct Scratch {
     pub(super) planned: Option<((Kind, DType, u64), Planned)>,
     /// The same of the last rows: many launches are compared for them, which takes longer than one.
     pub(super) rows_planned: Option<RowsPlanned>,
+    /// The last questions that were answered with numbers.
+    pub(super) known: LastQuestions,
     /// Where payloads come to the host by themselves, if they can.
     pub(super) slot: Option<ResultSlot>,
     /// Where kernels say in the host's memory that a number does not fit its type.

@@ -108,11 +108,12 @@ impl Sharing {
 /// the kernels.
 pub(super) fn wide_words(tally: Tally, dtype: DType) -> usize {
     let kind = match tally {
-        Tally::Sums => Kind::Sum,
-        Tally::Squares | Tally::Variances => Kind::Moments,
+        // Those of shorter floats are never lost.
+        Tally::Sums if dtype == DType::F64 => Kind::Sum,
+        Tally::Squares | Tally::Variances if dtype.is_float() => Kind::Moments,
         _ => return 0,
     };
-    if dtype.is_float() { Engine::payload_len(kind, dtype).unwrap_or(0) / 8 } else { 0 }
+    Engine::payload_len(kind, dtype).unwrap_or(0) / 8
 }
 
 /// The launch that makes the numbers of a view.
@@ -179,7 +180,8 @@ impl Strided {
 }
 
 impl Engine {
-    /// Leaves the numbers of a view at `to` in C order.
+    /// Leaves the numbers of a view at `to` in C order, and those that the next word of what is asked
+    /// says at `second`, if there is such a place.
     ///
     /// # Safety
     /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
@@ -188,14 +190,18 @@ impl Engine {
         answer: Answer,
         layout: &Layout,
         plan: &Strided,
-        to: Address,
+        (to, second): (Address, Option<Address>),
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<()> {
         let device = &*self.device;
-        let Strided { sharing, launch, workspace: [zeros, partials], .. } = *plan;
+        let Strided { sharing, mut launch, workspace, .. } = *plan;
+        launch.grid[2] = if second.is_some() { 2 } else { 1 };
+        let [zeros, partials] = workspace.map(|bytes| bytes * u64::from(launch.grid[2]));
         let mut parameters = Parameters {
             out: to,
+            apart: second.map_or(0, |second| second.wrapping_sub(to).cast_signed())
+                / answer.out.size() as i64,
             overflow: scratch.overflow(),
             ask: answer.asked(),
             flags: answer.flags(),

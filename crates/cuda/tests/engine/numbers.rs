@@ -827,6 +827,61 @@ fn ranges_and_ends_on_the_interpreter() {
     differences(&engine);
 }
 
+/// Both ends at once, of arrays that lie elsewhere each time, so that a question is known the second time.
+fn ends_together(engines: &[Engine], seed: u64, rounds: usize) {
+    let mut random = Random(thorough::seed(seed));
+    for round in 0..rounds {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let lens = &LENS[1..];
+        let shape = shape(&mut random, lens, 3, if round % 4 == 0 { 60_000 } else { 1500 });
+        let layout = Layout::random(&shape, dtype.size(), &mut random);
+        let pattern = PATTERNS[random.place(PATTERNS.len())];
+        let reduced: Vec<bool> = shape.iter().map(|_| random.below(2) == 0).collect();
+        let engine = &engines[round % engines.len()];
+        let device = engine.device();
+        let places = random.below(2) == 0;
+        let ops = if places { [Op::ArgMin, Op::ArgMax] } else { [Op::Min, Op::Max] };
+        for _ in 0..2 {
+            let sample = Sample::new(dtype, layout.clone(), pattern, &mut random);
+            let expected = ops.map(|op| {
+                let states = reference([Some(&sample), None], &reduced, op.kind(), 0);
+                finished(op.into(), &states).expect("answers")
+            });
+            let (outputs, size) = (expected[0].len(), ops[0].answer_type(dtype).size());
+            let placed = Placed::in_junk(&**device, &sample);
+            let room = Buffer::new(device, (16 * outputs) as u64).expect("room");
+            let to = [room.address(), room.address() + 8 * outputs as u64];
+            // SAFETY: the array was placed here, and there is room for both answers.
+            let made = unsafe {
+                let ends = ops.map(Number::from);
+                engine.ends_into(ends, &placed.view, &reduced, to, Stream::DEFAULT)
+            };
+            let note = || format!("{ops:?} of {dtype}, {layout:?} over {reduced:?}, {pattern}");
+            assert_eq!(made, Ok(true), "{}", note());
+            for (end, expected) in expected.iter().enumerate() {
+                let mut bytes = vec![0; outputs * size];
+                let at = (8 * outputs * end) as u64;
+                room.copy_out(Stream::DEFAULT, at, &mut bytes).expect("a copy");
+                for (got, expected) in bytes.chunks_exact(size).zip(expected) {
+                    let mut word = [0; 8];
+                    word[..size].copy_from_slice(got);
+                    let got =
+                        Scalar::from_bits(ops[0].answer_type(dtype), u64::from_le_bytes(word));
+                    assert!(got == *expected, "{end}: {got:?}, not {expected:?}, {}", note());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn both_ends_on_the_interpreter() {
+    let device = sim(Schedule::Lockstep);
+    let mut all = engines(&device);
+    all.extend(walkers(&device));
+    ends_together(&all, 371, up_to(130, 52));
+}
+
 /// One number among NaNs of both signs, wherever it is.
 fn extremes_among_nans(engine: &Engine) {
     let mut rows = Vec::new();
@@ -1968,6 +2023,7 @@ fn sanitized_views_on_the_device() {
     let all = walkers(&device);
     sweep(&all, 231, 26, MOST, &OPS);
     hard_floats(&all, 232, 12, 20);
+    ends_together(&all, 233, 26);
 }
 
 #[test]
@@ -2011,6 +2067,7 @@ fn views_on_the_device() {
     sweep(&all, 234, 130, 50 * MOST, &POSITIONS);
     sweep(&all, 235, 130, 50 * MOST, &SQUARES);
     hard_floats(&all, 236, 560, 60);
+    ends_together(&all, 237, 390);
 }
 
 #[test]
