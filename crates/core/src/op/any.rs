@@ -41,7 +41,8 @@ macro_rules! with_state {
                     type $S = op::Counts<T>;
                     $body
                 }
-                Kind::Bits => {
+                // Not compiled for floats, which have no folds of bits.
+                Kind::Bits if const { !<T as $crate::Element>::DTYPE.is_float() } => {
                     type $S = op::Bits<T>;
                     $body
                 }
@@ -53,6 +54,7 @@ macro_rules! with_state {
                     type $S = <T as op::Ordered>::LogSumExp;
                     $body
                 }
+                Kind::Bits => $otherwise,
             })
         } else {
             $otherwise
