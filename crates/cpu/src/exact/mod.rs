@@ -34,7 +34,7 @@ mod wide;
 mod window;
 
 pub(crate) use moments::Squared;
-pub(crate) use terms::{Absolute, Plain, Product, Terms, Widen};
+pub(crate) use terms::{Elements, Plain, Product, Terms, Widen};
 
 use crate::isa::Isa;
 use crate::pack::room;
@@ -196,13 +196,12 @@ pub(crate) trait Summable: Terms {
     const QUICK_GROWTH: i32 = 0;
 }
 
-macro_rules! plain_and_absolute {
-    ($t:ty, $growth:expr, |$items:ident, $top:ident, $isa:ident, $ABS:ident| $quick:expr) => {
-        impl Summable for Plain<$t> {
+macro_rules! elements {
+    ($t:ty, $growth:expr, |$items:ident, $top:ident, $isa:ident| $quick:expr) => {
+        impl<const ABS: bool> Summable for Elements<$t, ABS> {
             const QUICK_GROWTH: i32 = $growth;
             #[inline]
             fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[Part; 2]> {
-                const $ABS: bool = false;
                 $quick
             }
             fn bins<F: Format>(
@@ -210,51 +209,32 @@ macro_rules! plain_and_absolute {
                 slices: Slices<'_, $t>,
                 isa: Isa,
             ) -> Option<()> {
-                element_bins(acc, slices.items(), false, isa)
+                element_bins(acc, slices.items(), ABS, isa)
             }
             fn count_specials<F: Format>(acc: &mut Superacc<F>, specials: Specials) {
                 acc.nans += specials.nans;
-                acc.pos_infs += specials.positive;
-                acc.neg_infs += specials.negative;
+                acc.pos_infs += specials.positive + if ABS { specials.negative } else { 0 };
+                acc.neg_infs += if ABS { 0 } else { specials.negative };
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
-                acc.absorb(item);
-            }
-        }
-        impl Summable for Absolute<$t> {
-            const QUICK_GROWTH: i32 = $growth;
-            #[inline]
-            fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[Part; 2]> {
-                const $ABS: bool = true;
-                $quick
-            }
-            fn bins<F: Format>(
-                acc: &mut Superacc<F>,
-                slices: Slices<'_, $t>,
-                isa: Isa,
-            ) -> Option<()> {
-                element_bins(acc, slices.items(), true, isa)
-            }
-            #[inline(always)]
-            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
-                acc.absorb_abs(item);
+                if ABS { acc.absorb_abs(item) } else { acc.absorb(item) }
             }
         }
     };
 }
-plain_and_absolute!(f64, 0, |items, top, _isa, ABS| quick_f64(items, top, ABS));
-plain_and_absolute!(f32, range::K_BITS, |items, top, isa, ABS| {
+elements!(f64, 0, |items, top, _isa| quick_f64(items, top, ABS));
+elements!(f32, range::K_BITS, |items, top, isa| {
     let window = Window::below(top, 2, false)?;
     let sums = dispatch(isa, RangeSum::<f32, ABS> { items, window })?;
     Some([0, 1].map(|level| (i128::from(sums[level]), window.unit(level))))
 });
-plain_and_absolute!(bf16, halves::K_BITS, |items, top, isa, ABS| {
+elements!(bf16, halves::K_BITS, |items, top, isa| {
     let window = Window::below(top - bf16::SCALE, 2, false)?;
     let sums = dispatch(isa, BriefSum::<ABS> { items, window })?;
     Some([0, 1].map(|level| (i128::from(sums[level]), window.unit(level) + bf16::SCALE)))
 });
-plain_and_absolute!(f16, 0, |items, _top, isa, ABS| {
+elements!(f16, 0, |items, _top, isa| {
     let sum = dispatch(isa, NarrowSum::<ABS> { items })?;
     Some([(i128::from(sum), -24), (0, -24)])
 });
