@@ -1,10 +1,9 @@
 //! Sums, sums of products, and moments.
 
 use super::memory::OutOfMemory;
-use super::table::{Rows, Table, items};
+use super::table::{Rows, Table, as_same, items};
 use super::totals::{Term, Totals, Wide};
 use super::words::damaged;
-use core::any::Any;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::exact::Superacc;
 use warpfold_core::exact::format::Format;
@@ -59,11 +58,6 @@ impl<T: Element> SumTable<T> {
         state.acc = self.totals.sum(group);
         state
     }
-
-    /// Whether no term can be negative.
-    fn is_positive(&self) -> bool {
-        self.kind == Kind::AbsSum || is_unsigned(T::DTYPE)
-    }
 }
 
 impl<T: Element> ProductTable<T> {
@@ -83,14 +77,6 @@ impl<T: Element> ProductTable<T> {
         state.acc = self.totals.sum(group);
         state
     }
-
-    fn is_positive(&self) -> bool {
-        self.kind == Kind::SquareSum || is_unsigned(T::DTYPE)
-    }
-}
-
-const fn is_unsigned(dtype: DType) -> bool {
-    !dtype.is_float() && !dtype.is_signed_int()
 }
 
 /// What a cell alone answers: a float that needs no more than a division and a rounding.
@@ -115,7 +101,10 @@ fn simple(dtype: DType, sum: Option<(Truncated, u64)>, op: Op, rules: &Rules) ->
 }
 
 /// Refuses a sum that elements of a type cannot have.
-fn check<F: Format>(dtype: DType, positive: bool, acc: &Superacc<F>) -> Result<()> {
+#[inline(never)]
+fn check<F: Format>(kind: Kind, dtype: DType, acc: &Superacc<F>) -> Result<()> {
+    let unsigned = !dtype.is_float() && !dtype.is_signed_int();
+    let positive = matches!(kind, Kind::AbsSum | Kind::SquareSum) || unsigned;
     if !dtype.is_float() && (acc.nans, acc.pos_infs, acc.neg_infs) != (0, 0, 0) {
         return Err(damaged("integers with NaNs or infinities"));
     }
@@ -129,12 +118,8 @@ fn check<F: Format>(dtype: DType, positive: bool, acc: &Superacc<F>) -> Result<(
 macro_rules! table {
     ($table:ident) => {
         impl<T: Element> Table for $table<T> {
-            fn kind(&self) -> Kind {
-                self.kind
-            }
-
-            fn dtype(&self) -> DType {
-                T::DTYPE
+            fn states(&self) -> (Kind, DType) {
+                (self.kind, T::DTYPE)
             }
 
             fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
@@ -147,10 +132,7 @@ macro_rules! table {
             }
 
             fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
-                let Some(other) = other.as_any().downcast_ref::<Self>() else { return false };
-                if other.kind != self.kind {
-                    return false;
-                }
+                let Some(other) = as_same(self, other) else { return false };
                 self.totals.merge(&other.totals, groups);
                 true
             }
@@ -180,19 +162,11 @@ macro_rules! table {
 
             fn read(&mut self, group: u32, bytes: &mut &[u8]) -> Result<()> {
                 let acc = self.totals.read(group, bytes)?;
-                check(T::DTYPE, self.is_positive(), &acc)
+                check(self.kind, T::DTYPE, &acc)
             }
 
             fn bytes(&self) -> usize {
                 self.totals.bytes()
-            }
-
-            fn duplicate(&self) -> Box<dyn Table> {
-                Box::new(self.clone())
-            }
-
-            fn as_any(&self) -> &dyn Any {
-                self
             }
         }
     };
@@ -222,12 +196,8 @@ impl<T: Element> MomentTable<T> {
 }
 
 impl<T: Element> Table for MomentTable<T> {
-    fn kind(&self) -> Kind {
-        Kind::Moments
-    }
-
-    fn dtype(&self) -> DType {
-        T::DTYPE
+    fn states(&self) -> (Kind, DType) {
+        (Kind::Moments, T::DTYPE)
     }
 
     fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
@@ -241,7 +211,7 @@ impl<T: Element> Table for MomentTable<T> {
     }
 
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
-        let Some(other) = other.as_any().downcast_ref::<Self>() else { return false };
+        let Some(other) = as_same(self, other) else { return false };
         self.sums.totals.merge(&other.sums.totals, groups);
         self.squares.totals.merge(&other.squares.totals, groups);
         true
@@ -286,13 +256,5 @@ impl<T: Element> Table for MomentTable<T> {
 
     fn bytes(&self) -> usize {
         self.sums.bytes() + self.squares.bytes()
-    }
-
-    fn duplicate(&self) -> Box<dyn Table> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
