@@ -33,9 +33,8 @@ fn absorb_as<S: Accelerate>(
     context: &mut Context,
 ) -> Option<()> {
     let (state, run) = (state.downcast_mut::<S>()?, run.typed()?);
-    let paired = !run.others.is_empty();
-    let slices =
-        if paired { Slices::pair(run.items, run.others).ok()? } else { Slices::one(run.items) };
+    let others = if run.others.is_empty() { run.items } else { run.others };
+    let slices = Slices::pair(run.items, others).ok()?;
     match walk {
         Some(walk) => state.accelerate_along(run.start, slices, walk, base, context),
         None => state.accelerate(run.start + base, slices, context),

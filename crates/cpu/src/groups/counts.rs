@@ -48,8 +48,7 @@ fn absorb<S: OfWords>(states: &mut [Words], rows: Rows<'_>) {
 }
 
 fn words_of(payload: &[u8]) -> Words {
-    let (words, _) = payload.as_chunks();
-    core::array::from_fn(|i| u64::from_le_bytes(words[i]))
+    core::array::from_fn(|i| u64::from_le_bytes(payload.as_chunks().0[i]))
 }
 
 /// The words of each group.

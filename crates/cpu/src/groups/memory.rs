@@ -39,14 +39,11 @@ fn refill<T>(items: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     let more = more.max(items.capacity() / 2);
     let _one = GROWING.lock().unwrap_or_else(PoisonError::into_inner);
     items.try_reserve_exact(more).map_err(|_| OutOfMemory)?;
-    let enough = leaves_enough(items.capacity() * size_of::<T>());
-    enough.inspect_err(|_| items.shrink_to_fit())
-}
-
-/// Whether enough is left behind an array of so many bytes.
-#[inline(never)]
-fn leaves_enough(bytes: usize) -> Result<(), OutOfMemory> {
-    if bytes > LITTLE { check_memory(HEADROOM) } else { Ok(()) }
+    let enough = items.capacity() * size_of::<T>() <= LITTLE || check_memory(HEADROOM).is_ok();
+    if !enough {
+        items.shrink_to_fit();
+    }
+    enough.then_some(()).ok_or(OutOfMemory)
 }
 
 /// So many items that are zero.
@@ -91,6 +88,7 @@ pub(super) fn ask<T>(states: &[T], group: u32) {
 ///
 /// # Errors
 /// There are not.
+#[inline(never)]
 pub fn check_memory(bytes: usize) -> Result<(), OutOfMemory> {
     Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| OutOfMemory)
 }

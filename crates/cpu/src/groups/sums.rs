@@ -25,6 +25,11 @@ const fn width(dtype: DType) -> u32 {
     }
 }
 
+/// Whether elements may be negative.
+const fn is_signed(dtype: DType) -> bool {
+    dtype.is_float() || dtype.is_signed_int()
+}
+
 /// Elements, or their magnitudes.
 #[derive(Clone)]
 pub(super) struct SumTable<T: Element> {
@@ -46,7 +51,7 @@ impl<T: Element> SumTable<T> {
 
     fn add(&mut self, rows: Rows<'_>) {
         let terms = items::<T>(rows.items).iter().map(|x| Term::from(x.parts()));
-        if self.kind == Kind::AbsSum {
+        if const { is_signed(T::DTYPE) } && self.kind == Kind::AbsSum {
             self.totals.add_all(rows.groups, terms.map(Term::abs));
         } else {
             self.totals.add_all(rows.groups, terms);
@@ -103,8 +108,7 @@ fn simple(dtype: DType, sum: Option<(Truncated, u64)>, op: Op, rules: &Rules) ->
 /// Refuses a sum that elements of a type cannot have.
 #[inline(never)]
 fn check<F: Format>(kind: Kind, dtype: DType, acc: &Superacc<F>) -> Result<()> {
-    let unsigned = !dtype.is_float() && !dtype.is_signed_int();
-    let positive = matches!(kind, Kind::AbsSum | Kind::SquareSum) || unsigned;
+    let positive = matches!(kind, Kind::AbsSum | Kind::SquareSum) || !is_signed(dtype);
     if !dtype.is_float() && (acc.nans, acc.pos_infs, acc.neg_infs) != (0, 0, 0) {
         return Err(damaged("integers with NaNs or infinities"));
     }

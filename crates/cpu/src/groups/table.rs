@@ -127,20 +127,15 @@ pub fn new_table(kind: Kind, dtype: DType) -> Result<Box<dyn Table>> {
     if !kind.supports(dtype) {
         return Err(kind.no_state_of(dtype));
     }
-    macro_rules! of {
-        ($table:expr) => {
-            Ok(Box::new($table))
-        };
-    }
-    with_element!(dtype, T => match kind {
-        Kind::Sum | Kind::AbsSum => of!(SumTable::<T>::new(kind)),
-        Kind::SquareSum | Kind::Dot => of!(ProductTable::<T>::new(kind)),
-        Kind::Moments => of!(MomentTable::<T>::new()),
-        Kind::Extrema => of!(ExtremaTable::<T, false>::new()),
-        Kind::ArgExtrema => of!(ExtremaTable::<T, true>::new()),
-        Kind::Counts | Kind::Bits => of!(WordTable::new(kind, dtype)?),
-        Kind::Prod | Kind::LogSumExp => of!(StateTable::new(kind, dtype)?),
-    })
+    Ok(with_element!(dtype, T => match kind {
+        Kind::Sum | Kind::AbsSum => Box::new(SumTable::<T>::new(kind)),
+        Kind::SquareSum | Kind::Dot => Box::new(ProductTable::<T>::new(kind)),
+        Kind::Moments => Box::new(MomentTable::<T>::new()),
+        Kind::Extrema => Box::new(ExtremaTable::<T, false>::new()),
+        Kind::ArgExtrema => Box::new(ExtremaTable::<T, true>::new()),
+        Kind::Counts | Kind::Bits => Box::new(WordTable::new(kind, dtype)?),
+        Kind::Prod | Kind::LogSumExp => Box::new(StateTable::new(kind, dtype)?),
+    }))
 }
 
 /// The elements that bytes hold.
