@@ -129,26 +129,24 @@ impl Kernel for FoldBits<'_> {
                 xor[i] ^= word;
             }
         }
-        let width = 8 * size as u32;
+        // The rest, with bits behind it that change nothing.
+        let (rest, mut last) = (rows.remainder(), [[0xffu8; 8 * WORDS], [0; 8 * WORDS]]);
+        last.iter_mut().for_each(|row| row[..rest.len()].copy_from_slice(rest));
+        let [ones, zeros]: [[u64; WORDS]; 2] = bytemuck::must_cast(last);
+        for i in 0..WORDS {
+            and[i] &= u64::from_le(ones[i]);
+            or[i] |= u64::from_le(zeros[i]);
+            xor[i] ^= u64::from_le(zeros[i]);
+        }
+        let width = 8 * size;
         let mask = u64::MAX >> (64 - width);
         let mut folded = [mask, 0, 0];
-        let mut take = |a: u64, o: u64, x: u64| {
-            folded[0] &= a;
-            folded[1] |= o;
-            folded[2] ^= x;
-        };
         for i in 0..WORDS {
-            let mut shift = 0;
-            while shift < 64 {
-                take((and[i] >> shift) & mask, (or[i] >> shift) & mask, (xor[i] >> shift) & mask);
-                shift += width;
+            for shift in (0..64).step_by(width) {
+                folded[0] &= and[i] >> shift;
+                folded[1] |= (or[i] >> shift) & mask;
+                folded[2] ^= (xor[i] >> shift) & mask;
             }
-        }
-        for x in rows.remainder().chunks_exact(size) {
-            let mut word = [0; 8];
-            word[..size].copy_from_slice(x);
-            let bits = u64::from_le_bytes(word);
-            take(bits, bits, bits);
         }
         folded
     }
