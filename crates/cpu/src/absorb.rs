@@ -289,7 +289,7 @@ impl<'a> Intake<'a> {
         for done in done {
             shares.extend(done?);
         }
-        shares.sort_by_key(|&(piece, _)| piece);
+        shares.sort_unstable_by_key(|&(piece, _)| piece);
         for (_, share) in shares {
             columns.iter_mut().zip(share).for_each(|(column, values)| column.extend(values));
         }

@@ -1,6 +1,6 @@
 //! States that absorb with the kernels.
 
-use crate::exact::{self, Absolute, Plain, Product, Tuner};
+use crate::exact::{self, Elements, Plain, Product, Tuner};
 use crate::integer;
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
@@ -65,12 +65,10 @@ pub trait CpuElement: Element {
     fn short_sum(_items: &[Self], _isa: Isa) -> Option<Self> {
         None
     }
-    /// Adds elements to an exact sum.
-    fn add_plain(acc: &mut Superacc<Self::Sum>, items: &[Self], context: &mut Context);
-    /// Adds absolute values to an exact sum.
-    fn add_absolute(acc: &mut Superacc<Self::Sum>, items: &[Self], context: &mut Context);
-    /// Adds squares to an exact sum.
-    fn add_squares(acc: &mut Superacc<Self::Dot>, items: &[Self], context: &mut Context);
+    /// Adds elements to an exact sum, or their absolute values.
+    fn add(acc: &mut Superacc<Self::Sum>, items: &[Self], absolute: bool, context: &mut Context);
+    /// Adds products of the elements of two arrays to an exact sum, or the squares of one's.
+    fn add_products(acc: &mut Superacc<Self::Dot>, pairs: Slices<'_, Self>, context: &mut Context);
     /// Adds elements to one exact sum and their squares to another.
     fn add_moments(
         sum: &mut Superacc<Self::Sum>,
@@ -80,12 +78,10 @@ pub trait CpuElement: Element {
     ) {
         // One after the other over a block that stays in the cache.
         for items in items.chunks(exact::BLOCK) {
-            Self::add_plain(sum, items, context);
-            Self::add_squares(squares, items, context);
+            Self::add(sum, items, false, context);
+            Self::add_products(squares, Slices::one(items), context);
         }
     }
-    /// Adds products of the elements of two arrays to an exact sum.
-    fn add_products(acc: &mut Superacc<Self::Dot>, pairs: Slices<'_, Self>, context: &mut Context);
 }
 
 macro_rules! float {
@@ -96,11 +92,20 @@ macro_rules! float {
                 let short: Option<fn(&[$t], Isa) -> Option<$t>> = $short;
                 short.and_then(|short| short(items, isa))
             }
-            fn add_plain(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
-                exact::absorb::<Plain<$t>, _>(acc, Slices::one(items), &mut c.tuners[0], c.isa);
+            fn add(acc: &mut Superacc<Self::Sum>, items: &[Self], absolute: bool, c: &mut Context) {
+                let slices = Slices::one(items);
+                if absolute {
+                    exact::absorb::<Elements<$t, true>, _>(acc, slices, &mut c.tuners[0], c.isa);
+                } else {
+                    exact::absorb::<Plain<$t>, _>(acc, slices, &mut c.tuners[0], c.isa);
+                }
             }
-            fn add_absolute(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
-                exact::absorb::<Absolute<$t>, _>(acc, Slices::one(items), &mut c.tuners[0], c.isa);
+            fn add_products(acc: &mut Superacc<Self::Dot>, xy: Slices<'_, Self>, c: &mut Context) {
+                if core::ptr::eq(xy.items(), xy.others()) {
+                    exact::absorb::<Product<$t, false>, _>(acc, xy, &mut c.tuners[1], c.isa);
+                } else {
+                    exact::absorb::<Product<$t, true>, _>(acc, xy, &mut c.tuners[1], c.isa);
+                }
             }
             fn add_moments(
                 sum: &mut Superacc<Self::Sum>,
@@ -109,17 +114,6 @@ macro_rules! float {
                 c: &mut Context,
             ) {
                 exact::absorb_moments::<$t, _, _>(sum, squares, items, &mut c.tuners, c.isa);
-            }
-            fn add_squares(acc: &mut Superacc<Self::Dot>, items: &[Self], c: &mut Context) {
-                let slices = Slices::one(items);
-                exact::absorb::<Product<$t, false>, _>(acc, slices, &mut c.tuners[1], c.isa);
-            }
-            fn add_products(
-                acc: &mut Superacc<Self::Dot>,
-                pairs: Slices<'_, Self>,
-                c: &mut Context,
-            ) {
-                exact::absorb::<Product<$t, true>, _>(acc, pairs, &mut c.tuners[1], c.isa);
             }
         }
     )*};
@@ -134,21 +128,16 @@ float! {
 macro_rules! integer {
     ($($t:ty),*) => {$(
         impl CpuElement for $t {
-            fn add_plain(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
-                integer::absorb::<_, integer::Plain, _>(acc, Slices::one(items), c.isa);
+            fn add(acc: &mut Superacc<Self::Sum>, items: &[Self], absolute: bool, c: &mut Context) {
+                // No integer without a sign is smaller than its magnitude.
+                if absolute && const { <$t>::DTYPE.is_signed_int() } {
+                    integer::absorb::<_, integer::Absolute, _>(acc, Slices::one(items), c.isa);
+                } else {
+                    integer::absorb::<_, integer::Plain, _>(acc, Slices::one(items), c.isa);
+                }
             }
-            fn add_absolute(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
-                integer::absorb::<_, integer::Absolute, _>(acc, Slices::one(items), c.isa);
-            }
-            fn add_squares(acc: &mut Superacc<Self::Dot>, items: &[Self], c: &mut Context) {
-                integer::absorb::<_, integer::Product, _>(acc, Slices::one(items), c.isa);
-            }
-            fn add_products(
-                acc: &mut Superacc<Self::Dot>,
-                pairs: Slices<'_, Self>,
-                c: &mut Context,
-            ) {
-                integer::absorb::<_, integer::Product, _>(acc, pairs, c.isa);
+            fn add_products(acc: &mut Superacc<Self::Dot>, xy: Slices<'_, Self>, c: &mut Context) {
+                integer::absorb::<_, integer::Product, _>(acc, xy, c.isa);
             }
         }
     )*};
@@ -157,21 +146,16 @@ integer!(i8, i16, i32, i64, u8, u16, u32, u64, Bool8);
 
 impl<T: CpuElement> Accelerate for Sums<T> {
     fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
-        if self.kind() == Kind::AbsSum {
-            T::add_absolute(&mut self.acc, slices.items(), context);
-        } else {
-            T::add_plain(&mut self.acc, slices.items(), context);
-        }
+        let absolute = self.kind() == Kind::AbsSum;
+        T::add(&mut self.acc, slices.items(), absolute, context);
     }
 }
 
 impl<T: CpuElement> Accelerate for Squares<T> {
     fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
-        if self.kind() == Kind::Dot {
-            T::add_products(&mut self.acc, slices, context);
-        } else {
-            T::add_squares(&mut self.acc, slices.items(), context);
-        }
+        let one = Slices::one(slices.items());
+        let slices = if self.kind() == Kind::Dot { slices } else { one };
+        T::add_products(&mut self.acc, slices, context);
     }
 }
 
@@ -184,6 +168,26 @@ impl<T: CpuElement> Accelerate for Moments<T> {
 /// Elements of which extremes are sought at once, before their positions.
 const SEARCH_BLOCK: usize = 8192;
 
+/// Lets extrema absorb elements whose first has index `start`, with the indices that are known of
+/// the first NaN, and that `place` finds of extremes. What begins at index `from` may be equal.
+fn absorb_found<T: Element>(
+    state: &mut Extrema<T>,
+    start: u64,
+    from: u64,
+    items: &[T],
+    found: &order::Summary<T::Key>,
+    first_nan: Option<u64>,
+    place: &dyn Fn(T::Key) -> u64,
+) {
+    let some = items.len() as u64 > found.nans;
+    // Only a better extreme is worth a search; one that is equal, if runs do not come in order.
+    let place = |key, wanted: bool| (key, if wanted { place(key) } else { u64::MAX });
+    let min = some.then(|| place(found.min, state.may_lower(found.min, from)));
+    let max = some.then(|| place(found.max, state.may_raise(found.max, from)));
+    let (count, nans) = (items.len() as u64, found.nans);
+    state.absorb_summary(Summary { start, count, nans, first_nan, min, max });
+}
+
 impl<T: CpuElement> Accelerate for Extrema<T> {
     fn accelerate(&mut self, start: u64, slices: Slices<'_, T>, context: &mut Context) {
         let positional = self.kind() == Kind::ArgExtrema;
@@ -191,26 +195,11 @@ impl<T: CpuElement> Accelerate for Extrema<T> {
         let mut start = start;
         for items in slices.items().chunks(block) {
             let found = order::summarise(items, context.isa);
-            let some = items.len() as u64 > found.nans;
-            // Only a better extreme is worth a search; one that is equal, if
-            // runs do not come in order.
-            let place = |key, wanted: bool| {
-                let at = if positional && wanted {
-                    order::position(items, key, context.isa).map_or(u64::MAX, |i| start + i as u64)
-                } else {
-                    u64::MAX
-                };
-                (key, at)
-            };
-            let min = some.then(|| place(found.min, self.may_lower(found.min, start)));
-            let max = some.then(|| place(found.max, self.may_raise(found.max, start)));
-            self.absorb_summary(Summary {
-                start,
-                count: items.len() as u64,
-                nans: found.nans,
-                first_nan: found.first_nan.map(|i| start + i as u64),
-                min,
-                max,
+            let first_nan = found.first_nan.map(|i| start + i as u64);
+            absorb_found(self, start, start, items, &found, first_nan, &|key| {
+                let place =
+                    if positional { order::position(items, key, context.isa) } else { None };
+                place.map_or(u64::MAX, |i| start + i as u64)
             });
             start += items.len() as u64;
         }
@@ -227,24 +216,15 @@ impl<T: CpuElement> Accelerate for Extrema<T> {
         if self.kind() != Kind::ArgExtrema || walk.in_order {
             return self.accelerate(start + base, slices, context);
         }
-        let found = order::summarise(slices.items(), context.isa);
-        let some = slices.items().len() as u64 > found.nans;
         let items = slices.items();
+        let found = order::summarise(items, context.isa);
         let first_nan =
             (found.nans > 0).then(|| base + least_index(walk, start, items, |x| x.is_nan()));
-        let place = |key, wanted| {
-            let equals = |x: &T| T::numeric(x.key()) == T::numeric(key);
-            (key, if wanted { base + least_index(walk, start, items, equals) } else { u64::MAX })
-        };
         // `start` and `count` say which positions are held: the whole walk is
         // absorbed in the end, so that positions serve as well as indices.
-        self.absorb_summary(Summary {
-            start: base + start,
-            count: slices.items().len() as u64,
-            nans: found.nans,
-            first_nan,
-            min: some.then(|| place(found.min, self.may_lower(found.min, 0))),
-            max: some.then(|| place(found.max, self.may_raise(found.max, 0))),
+        absorb_found(self, base + start, 0, items, &found, first_nan, &|key| {
+            let equals = |x: &T| T::numeric(x.key()) == T::numeric(key);
+            base + least_index(walk, start, items, equals)
         });
     }
 }
@@ -306,52 +286,34 @@ impl<T: CpuElement> Accelerate for Bits<T> {
     }
 }
 
-/// The factors of a block, compiled for an instruction set.
-struct FactorsOf<'a, T> {
-    items: &'a [T],
+/// States that take in elements block by block, whose parts are rounded: each block by a kernel.
+macro_rules! by_blocks {
+    ($($state:ident of $element:ident, $kernel:ident makes $block:ident;)*) => {$(
+        /// A block, compiled for an instruction set.
+        struct $kernel<'a, T>(&'a [T]);
+
+        impl<T: $element> Kernel for $kernel<'_, T> {
+            type Out = $block;
+
+            #[inline(always)]
+            unsafe fn run<S: Simd>(self) -> $block {
+                $block::of(self.0)
+            }
+        }
+
+        impl<T: $element> Accelerate for $state<T> {
+            fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
+                let isa = context.isa;
+                fpenv::usual(|| {
+                    self.absorb_with(slices.items(), |items| dispatch(isa, $kernel(items)));
+                });
+            }
+        }
+    )*};
 }
-
-impl<T: FloatElement> Kernel for FactorsOf<'_, T> {
-    type Out = Factors;
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> Factors {
-        Factors::of(self.items)
-    }
-}
-
-impl<T: FloatElement> Accelerate for FloatProd<T> {
-    fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
-        let isa = context.isa;
-        // Logarithms are rounded.
-        fpenv::usual(|| {
-            self.absorb_with(slices.items(), |items| dispatch(isa, FactorsOf { items }));
-        });
-    }
-}
-
-/// A block's sum of exponentials, compiled for an instruction set.
-struct Exponentials<'a, T> {
-    items: &'a [T],
-}
-
-impl<T: ExpElement> Kernel for Exponentials<'_, T> {
-    type Out = BlockSum;
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> BlockSum {
-        BlockSum::of(self.items)
-    }
-}
-
-impl<T: ExpElement> Accelerate for FloatLogSumExp<T> {
-    fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
-        let isa = context.isa;
-        // Terms are rounded.
-        fpenv::usual(|| {
-            self.absorb_with(slices.items(), |items| dispatch(isa, Exponentials { items }));
-        });
-    }
+by_blocks! {
+    FloatProd of FloatElement, FactorsOf makes Factors;
+    FloatLogSumExp of ExpElement, Exponentials makes BlockSum;
 }
 
 macro_rules! as_it_is {

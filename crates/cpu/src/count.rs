@@ -89,23 +89,31 @@ impl<T: Element> Count<'_, T> {
     }
 }
 
-/// Counts a run.
+/// Counts a run. Of integers only their size matters.
 pub(crate) fn count<T: Element>(items: &[T], isa: Isa) -> Counted {
-    dispatch(isa, Count { items })
+    match size_of::<T>() {
+        _ if const { T::DTYPE.is_float() } => dispatch(isa, Count { items }),
+        1 => dispatch(isa, Count::<u8> { items: bytemuck::cast_slice(items) }),
+        2 => dispatch(isa, Count::<u16> { items: bytemuck::cast_slice(items) }),
+        4 => dispatch(isa, Count::<u32> { items: bytemuck::cast_slice(items) }),
+        _ => dispatch(isa, Count::<u64> { items: bytemuck::cast_slice(items) }),
+    }
 }
 
-struct FoldBits<'a, T> {
-    items: &'a [T],
+/// Integers of so many bytes.
+struct FoldBits<'a> {
+    bytes: &'a [u8],
+    size: usize,
 }
 
-impl<T: Element> Kernel for FoldBits<'_, T> {
+impl Kernel for FoldBits<'_> {
     type Out = [u64; 3];
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> [u64; 3] {
         // A row of 64 bytes is eight words whatever the type: bits do not mix.
         const WORDS: usize = 8;
-        let bytes: &[u8] = bytemuck::cast_slice(self.items);
+        let FoldBits { bytes, size } = self;
         let mut and = [u64::MAX; WORDS];
         let mut or = [0u64; WORDS];
         let mut xor = [0u64; WORDS];
@@ -121,24 +129,24 @@ impl<T: Element> Kernel for FoldBits<'_, T> {
                 xor[i] ^= word;
             }
         }
-        let width = 8 * size_of::<T>() as u32;
+        // The rest, with bits behind it that change nothing.
+        let (rest, mut last) = (rows.remainder(), [[0xffu8; 8 * WORDS], [0; 8 * WORDS]]);
+        last.iter_mut().for_each(|row| row[..rest.len()].copy_from_slice(rest));
+        let [ones, zeros]: [[u64; WORDS]; 2] = bytemuck::must_cast(last);
+        for i in 0..WORDS {
+            and[i] &= u64::from_le(ones[i]);
+            or[i] |= u64::from_le(zeros[i]);
+            xor[i] ^= u64::from_le(zeros[i]);
+        }
+        let width = 8 * size;
         let mask = u64::MAX >> (64 - width);
         let mut folded = [mask, 0, 0];
-        let mut take = |a: u64, o: u64, x: u64| {
-            folded[0] &= a;
-            folded[1] |= o;
-            folded[2] ^= x;
-        };
         for i in 0..WORDS {
-            let mut shift = 0;
-            while shift < 64 {
-                take((and[i] >> shift) & mask, (or[i] >> shift) & mask, (xor[i] >> shift) & mask);
-                shift += width;
+            for shift in (0..64).step_by(width) {
+                folded[0] &= and[i] >> shift;
+                folded[1] |= (or[i] >> shift) & mask;
+                folded[2] ^= (xor[i] >> shift) & mask;
             }
-        }
-        let done = (bytes.len() - rows.remainder().len()) / size_of::<T>();
-        for x in &self.items[done..] {
-            take(x.bits(), x.bits(), x.bits());
         }
         folded
     }
@@ -146,5 +154,5 @@ impl<T: Element> Kernel for FoldBits<'_, T> {
 
 /// The bitwise and, or and exclusive or of a run of integers.
 pub(crate) fn fold_bits<T: Element>(items: &[T], isa: Isa) -> [u64; 3] {
-    dispatch(isa, FoldBits { items })
+    dispatch(isa, FoldBits { bytes: bytemuck::cast_slice(items), size: size_of::<T>() })
 }

@@ -76,9 +76,12 @@ pub(crate) trait Term: Copy + 'static {
     /// Whether terms are the elements themselves.
     const PLAIN: bool = false;
     /// Whether terms are products.
-    const PRODUCT: bool;
+    const PRODUCT: bool = false;
     /// Whether terms are never negative.
-    fn unsigned<T: Integer>() -> bool;
+    #[inline(always)]
+    fn unsigned<T: Integer>() -> bool {
+        T::UNSIGNED
+    }
     /// The term of two elements.
     fn of<T: Integer>(x: T, y: T) -> i64;
 }
@@ -86,7 +89,7 @@ pub(crate) trait Term: Copy + 'static {
 /// The elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain;
-/// The absolute values.
+/// The absolute values, of integers with a sign.
 #[derive(Clone, Copy)]
 pub(crate) struct Absolute;
 /// Products with the second array.
@@ -95,33 +98,23 @@ pub(crate) struct Product;
 
 impl Term for Plain {
     const PLAIN: bool = true;
-    const PRODUCT: bool = false;
-    #[inline(always)]
-    fn unsigned<T: Integer>() -> bool {
-        T::UNSIGNED
-    }
     #[inline(always)]
     fn of<T: Integer>(x: T, _: T) -> i64 {
         x.wide()
     }
 }
 impl Term for Absolute {
-    const PRODUCT: bool = false;
     #[inline(always)]
     fn unsigned<T: Integer>() -> bool {
         true
     }
     #[inline(always)]
     fn of<T: Integer>(x: T, _: T) -> i64 {
-        if T::UNSIGNED { x.wide() } else { x.wide().unsigned_abs().cast_signed() }
+        x.wide().unsigned_abs().cast_signed()
     }
 }
 impl Term for Product {
     const PRODUCT: bool = true;
-    #[inline(always)]
-    fn unsigned<T: Integer>() -> bool {
-        T::UNSIGNED
-    }
     #[inline(always)]
     fn of<T: Integer>(x: T, y: T) -> i64 {
         // Of types up to 32 bits: in range as bits, if not as an i64.

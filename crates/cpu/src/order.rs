@@ -98,10 +98,12 @@ fn ends_in_lanes<T: Copy, K: Key, const N: usize, const BOTH: bool>(
 pub(crate) fn summarise<T: Element>(items: &[T], isa: Isa) -> Summary<T::Key> {
     let (min, max) = dispatch(isa, KeyRange { items });
     let (low, high) = T::key_range();
-    if items.is_empty() || (min >= low && max <= high) {
-        return Summary { min, max, nans: 0, first_nan: None };
+    let none = items.is_empty() || (min >= low && max <= high);
+    // Not compiled for integers.
+    if const { T::DTYPE.is_float() } && !none {
+        return dispatch(isa, WithoutNans { items });
     }
-    dispatch(isa, WithoutNans { items })
+    Summary { min, max, nans: 0, first_nan: None }
 }
 
 /// The summary of a run that holds a NaN.

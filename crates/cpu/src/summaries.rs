@@ -70,7 +70,8 @@ impl Summaries {
                 continue;
             }
             let state = &mut states[place];
-            if self.kind == Kind::Sum {
+            // No other type's sums are found.
+            if const { matches!(T::DTYPE, DType::F32 | DType::F64) } && self.kind == Kind::Sum {
                 if let Some(sums) = state.downcast_mut::<Sums<T>>() {
                     let halves = self.found.iter().map(|half| items::<f64>(half)[output]);
                     halves.for_each(|half| deposit(&mut sums.acc, half));

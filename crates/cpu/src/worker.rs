@@ -3,10 +3,9 @@
 use crate::accelerate::{Accelerate, Context};
 use crate::isa::Isa;
 use crate::slices::Slices;
-use core::marker::PhantomData;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, Op, RawRun, Rules, Value};
-use warpfold_core::{DType, Element, Error, Result, with_state};
+use warpfold_core::{DType, Error, Result, with_state};
 
 /// A state, and the kernels that let it absorb.
 pub struct Worker {
@@ -16,64 +15,45 @@ pub struct Worker {
 
 /// The kernels of a kind and a type, with what they have learnt about the data so
 /// far: they let states absorb that lie elsewhere.
-pub(crate) struct Absorber(Box<dyn Kernels>);
-
-/// A run that [`check_run`] has accepted, and where it lies.
-#[derive(Clone, Copy)]
-struct Accepted<'a> {
-    run: RawRun<'a>,
-    /// The walk whose positions the run's are; in order without one.
-    walk: Option<&'a Traversal>,
-    /// The index of the walk's first element.
-    base: u64,
-}
-
-/// An [`Absorber`] whose type is known.
-trait Kernels: Send {
-    /// # Errors
-    /// [`Error::StateMismatch`] if the state is another one.
-    fn absorb(&mut self, state: &mut AnyState, accepted: Accepted<'_>) -> Result<()>;
-}
-
-struct KernelsOf<S> {
+pub(crate) struct Absorber {
     kind: Kind,
+    dtype: DType,
     context: Context,
-    state: PhantomData<fn(S)>,
+    absorb: Absorb,
 }
 
-impl<S: Accelerate> Kernels for KernelsOf<S> {
-    fn absorb(&mut self, state: &mut AnyState, accepted: Accepted<'_>) -> Result<()> {
-        let Accepted { run, walk, base } = accepted;
-        let (found, dtype, context) = (state.kind(), state.dtype(), &mut self.context);
-        match state.downcast_mut::<S>() {
-            Some(state) if found == self.kind => aligned(run, &mut |start, slices| match walk {
-                Some(walk) => state.accelerate_along(start, slices, walk, base, context),
-                None => state.accelerate(start + base, slices, context),
-            }),
-            _ => Err(Error::StateMismatch {
-                what: "state",
-                left: format!("{:?} of {}", self.kind, S::Item::DTYPE),
-                right: format!("{found:?} of {dtype}"),
-            }),
-        }
+/// Lets a state absorb an aligned run; `None` if it is another state.
+type Absorb = fn(&mut AnyState, RawRun<'_>, Option<&Traversal>, u64, &mut Context) -> Option<()>;
+
+fn absorb_as<S: Accelerate>(
+    state: &mut AnyState,
+    run: RawRun<'_>,
+    walk: Option<&Traversal>,
+    base: u64,
+    context: &mut Context,
+) -> Option<()> {
+    let (state, run) = (state.downcast_mut::<S>()?, run.typed()?);
+    let others = if run.others.is_empty() { run.items } else { run.others };
+    let slices = Slices::pair(run.items, others).ok()?;
+    match walk {
+        Some(walk) => state.accelerate_along(run.start, slices, walk, base, context),
+        None => state.accelerate(run.start + base, slices, context),
     }
+    Some(())
 }
 
 impl Absorber {
     /// # Errors
     /// Those of [`Worker::new`].
     pub(crate) fn new(kind: Kind, dtype: DType, isa: Isa) -> Result<Absorber> {
-        with_state!(kind, dtype,
-        S => Ok(Absorber(Box::new(KernelsOf::<S> {
-            kind,
-            context: Context::new(isa),
-            state: PhantomData,
-        }))),
-        else => Err(kind.no_state_of(dtype)))
+        let absorb: Absorb = with_state!(kind, dtype, S => absorb_as::<S>,
+            else => return Err(kind.no_state_of(dtype)));
+        Ok(Absorber { kind, dtype, context: Context::new(isa), absorb })
     }
 
     /// Lets a state take in a run whose positions are those of `walk` if there is one,
-    /// counted from index `base`. The run has passed [`check_run`].
+    /// counted from index `base`: as it lies, or copied block by block to where it is aligned.
+    /// The run has passed [`check_run`].
     ///
     /// # Errors
     /// [`Error::StateMismatch`] if the state is another one.
@@ -84,7 +64,22 @@ impl Absorber {
         walk: Option<&Traversal>,
         base: u64,
     ) -> Result<()> {
-        self.0.absorb(state, Accepted { run, walk, base })
+        let (kind, dtype) = (state.kind(), self.dtype);
+        let mut absorb = |run: RawRun<'_>| {
+            let same = kind == self.kind;
+            let done = same.then(|| (self.absorb)(state, run, walk, base, &mut self.context));
+            done.flatten().ok_or_else(|| Error::StateMismatch {
+                what: "state",
+                left: format!("{:?} of {dtype}", self.kind),
+                right: format!("{kind:?} of {}", state.dtype()),
+            })
+        };
+        let size = dtype.size();
+        let lies = |bytes: &[u8]| bytes.is_empty() || bytes.as_ptr().addr().is_multiple_of(size);
+        if lies(run.items) && lies(run.others) {
+            return absorb(run);
+        }
+        copied(run, size, &mut absorb)
     }
 }
 
@@ -130,31 +125,27 @@ pub fn check_run(
 /// Bytes that are copied at once from where they are not aligned.
 const COPIED: usize = 1 << 13;
 
-/// Hands a run's elements to `sink`: as they lie, or copied block by block to
-/// where they are aligned.
-fn aligned<T: Element>(run: RawRun<'_>, sink: &mut dyn FnMut(u64, Slices<'_, T>)) -> Result<()> {
-    let paired = !run.others.is_empty();
-    if let Some(run) = run.typed::<T>() {
-        let slices =
-            if paired { Slices::pair(run.items, run.others)? } else { Slices::one(run.items) };
-        sink(run.start, slices);
-        return Ok(());
-    }
+/// Hands a run to `sink` block by block, copied to where it is aligned.
+#[cold]
+#[inline(never)]
+fn copied(
+    run: RawRun<'_>,
+    size: usize,
+    sink: &mut dyn FnMut(RawRun<'_>) -> Result<()>,
+) -> Result<()> {
     let mut blocks = [[0u64; COPIED / 8]; 2];
     let mut others = run.others.chunks(COPIED);
     let mut start = run.start;
     for items in run.items.chunks(COPIED) {
         let mut sources = [items, others.next().unwrap_or(&[])].into_iter();
-        let [items, others] = blocks.each_mut().map(|block| -> &[T] {
+        let [items, others] = blocks.each_mut().map(|block| {
             let source = sources.next().unwrap_or(&[]);
             let bytes: &mut [u8] = &mut bytemuck::cast_slice_mut(block)[..source.len()];
             bytes.copy_from_slice(source);
-            // Aligned, and whole: the run was checked.
-            bytemuck::cast_slice(bytes)
+            &*bytes
         });
-        let slices = if paired { Slices::pair(items, others)? } else { Slices::one(items) };
-        sink(start, slices);
-        start += slices.len() as u64;
+        sink(RawRun { start, items, others })?;
+        start += (items.len() / size) as u64;
     }
     Ok(())
 }
@@ -175,10 +166,9 @@ impl Worker {
         self.state.kind()
     }
 
-    fn take(&mut self, accepted: Accepted<'_>) -> Result<()> {
-        let Accepted { run, walk, base } = accepted;
+    fn take(&mut self, run: RawRun<'_>, walk: Option<&Traversal>, base: u64) -> Result<()> {
         check_run(self.kind(), self.state.dtype(), run, walk, base)?;
-        self.absorber.0.absorb(&mut self.state, accepted)
+        self.absorber.absorb(&mut self.state, run, walk, base)
     }
 
     /// Takes in a run of elements, whose bytes may lie at any address: where
@@ -187,7 +177,7 @@ impl Worker {
     /// # Errors
     /// Those of [`check_run`]; the state is then as it was.
     pub fn absorb(&mut self, run: RawRun<'_>) -> Result<()> {
-        self.take(Accepted { run, walk: None, base: 0 })
+        self.take(run, None, 0)
     }
 
     /// Takes in a run whose positions are those of `walk`, whose first index
@@ -196,7 +186,7 @@ impl Worker {
     /// # Errors
     /// As for [`absorb`](Self::absorb).
     pub fn absorb_along(&mut self, run: RawRun<'_>, walk: &Traversal, base: u64) -> Result<()> {
-        self.take(Accepted { run, walk: Some(walk), base })
+        self.take(run, Some(walk), base)
     }
 
     /// Marks positions as missing.
@@ -244,13 +234,7 @@ pub fn absorb_in_turn(
         check_run(worker.kind(), dtype, run, walk, base)?;
     }
     in_turn(run, dtype, workers.len(), |block| {
-        for worker in workers.iter_mut() {
-            match walk {
-                Some(walk) => worker.absorb_along(block, walk, base)?,
-                None => worker.absorb(RawRun { start: block.start + base, ..block })?,
-            }
-        }
-        Ok(())
+        workers.iter_mut().try_for_each(|worker| worker.take(block, walk, base))
     })
 }
 

@@ -11,7 +11,7 @@ use core::fmt;
 
 /// Names the state type for a kind and an element type known at run time:
 /// `with_state!(kind, dtype, S => expression, else => expression)`. The `else`
-/// expression is for pairs that no operation uses.
+/// expression is for pairs that no operation uses: bits of floats are not even compiled.
 ///
 /// The one list of states by kind: a new kind does not compile without its state.
 #[macro_export]
@@ -41,7 +41,7 @@ macro_rules! with_state {
                     type $S = op::Counts<T>;
                     $body
                 }
-                Kind::Bits => {
+                Kind::Bits if const { !<T as $crate::Element>::DTYPE.is_float() } => {
                     type $S = op::Bits<T>;
                     $body
                 }
@@ -53,6 +53,7 @@ macro_rules! with_state {
                     type $S = <T as op::Ordered>::LogSumExp;
                     $body
                 }
+                Kind::Bits => $otherwise,
             })
         } else {
             $otherwise
@@ -369,10 +370,9 @@ impl AnyState {
     /// Those of [`read_from`](Self::read_from); bytes left over are damage.
     pub fn from_bytes(mut bytes: &[u8]) -> Result<AnyState> {
         let state = AnyState::read_from(&mut bytes)?;
-        if bytes.is_empty() {
-            Ok(state)
-        } else {
-            Err(Error::DamagedState { why: format!("{} bytes follow it", bytes.len()) })
+        match bytes.len() {
+            0 => Ok(state),
+            more => Err(Error::DamagedState { why: format!("{more} bytes follow it") }),
         }
     }
 }

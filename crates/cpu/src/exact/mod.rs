@@ -34,7 +34,7 @@ mod wide;
 mod window;
 
 pub(crate) use moments::Squared;
-pub(crate) use terms::{Absolute, Plain, Product, Terms, Widen};
+pub(crate) use terms::{Elements, Plain, Product, Terms, Widen};
 
 use crate::isa::Isa;
 use crate::pack::room;
@@ -194,15 +194,17 @@ pub(crate) trait Summable: Terms {
     /// An upper bound of `log2` of the sum of terms that a lane of the quick
     /// rung adds, over the largest term.
     const QUICK_GROWTH: i32 = 0;
+    /// Whether the quick rung holds all finite terms: nothing else is compiled then.
+    const QUICK_IS_ALL: bool = false;
 }
 
-macro_rules! plain_and_absolute {
-    ($t:ty, $growth:expr, |$items:ident, $top:ident, $isa:ident, $ABS:ident| $quick:expr) => {
-        impl Summable for Plain<$t> {
+macro_rules! elements {
+    ($t:ty, $growth:expr, $all:literal, |$items:ident, $top:ident, $isa:ident| $quick:expr) => {
+        impl<const ABS: bool> Summable for Elements<$t, ABS> {
             const QUICK_GROWTH: i32 = $growth;
+            const QUICK_IS_ALL: bool = $all;
             #[inline]
             fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[Part; 2]> {
-                const $ABS: bool = false;
                 $quick
             }
             fn bins<F: Format>(
@@ -210,51 +212,32 @@ macro_rules! plain_and_absolute {
                 slices: Slices<'_, $t>,
                 isa: Isa,
             ) -> Option<()> {
-                element_bins(acc, slices.items(), false, isa)
+                element_bins(acc, slices.items(), ABS, isa)
             }
             fn count_specials<F: Format>(acc: &mut Superacc<F>, specials: Specials) {
                 acc.nans += specials.nans;
-                acc.pos_infs += specials.positive;
-                acc.neg_infs += specials.negative;
+                acc.pos_infs += specials.positive + if ABS { specials.negative } else { 0 };
+                acc.neg_infs += if ABS { 0 } else { specials.negative };
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
-                acc.absorb(item);
-            }
-        }
-        impl Summable for Absolute<$t> {
-            const QUICK_GROWTH: i32 = $growth;
-            #[inline]
-            fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[Part; 2]> {
-                const $ABS: bool = true;
-                $quick
-            }
-            fn bins<F: Format>(
-                acc: &mut Superacc<F>,
-                slices: Slices<'_, $t>,
-                isa: Isa,
-            ) -> Option<()> {
-                element_bins(acc, slices.items(), true, isa)
-            }
-            #[inline(always)]
-            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
-                acc.absorb_abs(item);
+                if ABS { acc.absorb_abs(item) } else { acc.absorb(item) }
             }
         }
     };
 }
-plain_and_absolute!(f64, 0, |items, top, _isa, ABS| quick_f64(items, top, ABS));
-plain_and_absolute!(f32, range::K_BITS, |items, top, isa, ABS| {
+elements!(f64, 0, false, |items, top, _isa| quick_f64(items, top, ABS));
+elements!(f32, range::K_BITS, false, |items, top, isa| {
     let window = Window::below(top, 2, false)?;
     let sums = dispatch(isa, RangeSum::<f32, ABS> { items, window })?;
     Some([0, 1].map(|level| (i128::from(sums[level]), window.unit(level))))
 });
-plain_and_absolute!(bf16, halves::K_BITS, |items, top, isa, ABS| {
+elements!(bf16, halves::K_BITS, false, |items, top, isa| {
     let window = Window::below(top - bf16::SCALE, 2, false)?;
     let sums = dispatch(isa, BriefSum::<ABS> { items, window })?;
     Some([0, 1].map(|level| (i128::from(sums[level]), window.unit(level) + bf16::SCALE)))
 });
-plain_and_absolute!(f16, 0, |items, _top, isa, ABS| {
+elements!(f16, 0, true, |items, _top, isa| {
     let sum = dispatch(isa, NarrowSum::<ABS> { items })?;
     Some([(i128::from(sum), -24), (0, -24)])
 });
@@ -545,9 +528,11 @@ fn climb<T: Summable, F: Format>(
     if tuner.top == i32::MIN {
         tuner.top = top_of::<T>(slices, isa).unwrap_or(0) + HEADROOM;
     }
-    if let Some(rung) = try_windows::<T, F>(acc, slices, tuner.top, first, isa) {
-        acc.count += slices.len() as i64;
-        return tuner.passed(first, rung);
+    if try_windows::<T, F>(acc, slices, tuner, first, isa) {
+        return;
+    }
+    if const { T::QUICK_IS_ALL } {
+        return absorb_specials::<T, F>(acc, slices, tuner, isa);
     }
     // Look at the block itself before going further up.
     if first < WIDE {
@@ -555,12 +540,10 @@ fn climb<T: Summable, F: Format>(
             return absorb_specials::<T, F>(acc, slices, tuner, isa);
         };
         let top = top + HEADROOM;
-        if top != tuner.top {
-            tuner.top = top;
-            if let Some(rung) = try_windows::<T, F>(acc, slices, top, first, isa) {
-                acc.count += slices.len() as i64;
-                return tuner.passed(first, rung);
-            }
+        if top != core::mem::replace(&mut tuner.top, top)
+            && try_windows::<T, F>(acc, slices, tuner, first, isa)
+        {
+            return;
         }
     }
     if T::bins(acc, slices, isa).is_some() {
@@ -579,20 +562,14 @@ fn climb<T: Summable, F: Format>(
     tuner.passed(first, WIDE);
 }
 
-/// Tries the rungs from `first` below the wide path; says which one passed.
+/// Tries the rungs from `first` below the wide path; says whether one passed.
 fn try_windows<T: Summable, F: Format>(
     acc: &mut Superacc<F>,
     slices: Slices<'_, T::Item>,
-    top: i32,
+    tuner: &mut Tuner,
     first: u8,
     isa: Isa,
-) -> Option<u8> {
-    if first == QUICK
-        && let Some(parts) = T::quick(slices.items(), top + T::QUICK_GROWTH, isa)
-    {
-        deposit(acc, parts);
-        return Some(QUICK);
-    }
+) -> bool {
     fn window<T: Summable, F: Format, const L: usize>(
         acc: &mut Superacc<F>,
         slices: Slices<'_, T::Item>,
@@ -606,13 +583,24 @@ fn try_windows<T: Summable, F: Format>(
         }
         Some(())
     }
-    if first <= WINDOW_2 && window::<T, F, 2>(acc, slices, top, isa).is_some() {
-        return Some(WINDOW_2);
-    }
-    if first <= WINDOW_4 && window::<T, F, 4>(acc, slices, top, isa).is_some() {
-        return Some(WINDOW_4);
-    }
-    None
+    let top = tuner.top;
+    let rung = if first == QUICK
+        && let Some(parts) = T::quick(slices.items(), top + T::QUICK_GROWTH, isa)
+    {
+        deposit(acc, parts);
+        QUICK
+    } else if const { T::QUICK_IS_ALL } {
+        return false;
+    } else if first <= WINDOW_2 && window::<T, F, 2>(acc, slices, top, isa).is_some() {
+        WINDOW_2
+    } else if first <= WINDOW_4 && window::<T, F, 4>(acc, slices, top, isa).is_some() {
+        WINDOW_4
+    } else {
+        return false;
+    };
+    acc.count += slices.len() as i64;
+    tuner.passed(first, rung);
+    true
 }
 
 /// The least `t` with every term below `2^t`; `None` if an element is an

@@ -100,31 +100,21 @@ impl<S: Simd> Split<S> {
     }
 }
 
+/// The elements, or their absolute values.
+#[derive(Clone, Copy)]
+pub(crate) struct Elements<T, const ABSOLUTE: bool>(PhantomData<T>);
+
 /// The elements themselves.
-#[derive(Clone, Copy)]
-pub(crate) struct Plain<T>(PhantomData<T>);
+pub(crate) type Plain<T> = Elements<T, false>;
 
-impl<T: Widen> Terms for Plain<T> {
-    type Item = T;
-    #[inline(always)]
-    unsafe fn load<S: Simd>(p: *const T, _: *const T) -> [S::F; 2] {
-        // SAFETY: passed on from the caller.
-        unsafe { T::widen::<S>(p) }
-    }
-}
-
-/// Absolute values.
-#[derive(Clone, Copy)]
-pub(crate) struct Absolute<T>(PhantomData<T>);
-
-impl<T: Widen> Terms for Absolute<T> {
+impl<T: Widen, const ABSOLUTE: bool> Terms for Elements<T, ABSOLUTE> {
     type Item = T;
     #[inline(always)]
     unsafe fn load<S: Simd>(p: *const T, _: *const T) -> [S::F; 2] {
         // SAFETY: passed on from the caller.
         unsafe {
             let [a, b] = T::widen::<S>(p);
-            [S::abs(a), S::abs(b)]
+            if ABSOLUTE { [S::abs(a), S::abs(b)] } else { [a, b] }
         }
     }
 }

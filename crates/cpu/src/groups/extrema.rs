@@ -1,9 +1,8 @@
 //! Smallest and largest elements of groups, and where they are.
 
 use super::memory::{OutOfMemory, ask, ask_ahead, extend};
-use super::table::{LEFT_OUT, Rows, Table, items};
+use super::table::{LEFT_OUT, Rows, Table, as_same, items};
 use super::words::{self, damaged};
-use core::any::Any;
 use warpfold_core::element::Key;
 use warpfold_core::op::{Extrema, Kind, Op, Rules, State, Summary, Value};
 use warpfold_core::{DType, Element, Result};
@@ -99,12 +98,8 @@ impl<T: Element, const AT: bool> ExtremaTable<T, AT> {
 }
 
 impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
-    fn kind(&self) -> Kind {
-        Self::KIND
-    }
-
-    fn dtype(&self) -> DType {
-        T::DTYPE
+    fn states(&self) -> (Kind, DType) {
+        (Self::KIND, T::DTYPE)
     }
 
     fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
@@ -137,7 +132,7 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
     }
 
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
-        let Some(other) = other.as_any().downcast_ref::<Self>() else { return false };
+        let Some(other) = as_same(self, other) else { return false };
         let kept = |&(_, (_, &group)): &(usize, (&Ends<T::Key>, &u32))| group != LEFT_OUT;
         for (from, (theirs, &group)) in other.ends.iter().zip(groups).enumerate().filter(kept) {
             let group = group as usize;
@@ -185,21 +180,15 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
     }
 
     fn write(&self, group: u32, out: &mut Vec<u8>) {
-        let ends = &self.ends[group as usize];
-        words::write(out, ends.count);
-        words::write(out, ends.nans);
-        if ends.count > ends.nans {
-            words::write(out, ends.min.to_bits64());
-            words::write(out, ends.max.to_bits64());
+        let Ends { min, max, count, nans } = self.ends[group as usize];
+        let mut put = |some: &[u64]| some.iter().for_each(|&word| words::write(out, word));
+        put(&[count, nans]);
+        if count > nans {
+            put(&[min, max].map(T::Key::to_bits64));
         }
         if let Some(places) = self.places.get(group as usize) {
-            if ends.count > ends.nans {
-                words::write(out, places.min);
-                words::write(out, places.max);
-            }
-            if ends.nans > 0 {
-                words::write(out, places.first_nan);
-            }
+            let (from, to) = (if count > nans { 0 } else { 2 }, if nans > 0 { 3 } else { 2 });
+            put(&[places.min, places.max, places.first_nan][from..to]);
         }
     }
 
@@ -242,13 +231,5 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
     fn bytes(&self) -> usize {
         self.ends.capacity() * size_of::<Ends<T::Key>>()
             + self.places.capacity() * size_of::<Places>()
-    }
-
-    fn duplicate(&self) -> Box<dyn Table> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -1,6 +1,5 @@
 //! Memory that grows with the groups: the system may refuse it.
 
-use std::collections::TryReserveError;
 use std::sync::{Mutex, PoisonError};
 use warpfold_core::{Error, prefetch};
 
@@ -8,7 +7,7 @@ use warpfold_core::{Error, prefetch};
 const HEADROOM: usize = 64 << 20;
 
 /// Less than this grows without a look at what is left.
-const LITTLE: usize = 1 << 20;
+pub(super) const LITTLE: usize = 1 << 20;
 
 /// One thread grows at a time, so that two do not take the same headroom.
 static GROWING: Mutex<()> = Mutex::new(());
@@ -38,27 +37,19 @@ pub(super) fn make_room<T>(items: &mut Vec<T>, more: usize) -> Result<(), OutOfM
 fn refill<T>(items: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     // By half of what is there: of large arrays less is left empty than if they doubled.
     let more = more.max(items.capacity() / 2);
-    reserve(items, |items| items.try_reserve_exact(more))
-}
-
-/// Makes room, where enough is left behind it.
-fn reserve<T>(
-    items: &mut Vec<T>,
-    grow: impl FnOnce(&mut Vec<T>) -> Result<(), TryReserveError>,
-) -> Result<(), OutOfMemory> {
     let _one = GROWING.lock().unwrap_or_else(PoisonError::into_inner);
-    grow(items).map_err(|_| OutOfMemory)?;
-    if items.capacity() * size_of::<T>() > LITTLE && check_memory(HEADROOM).is_err() {
+    items.try_reserve_exact(more).map_err(|_| OutOfMemory)?;
+    let enough = items.capacity() * size_of::<T>() <= LITTLE || check_memory(HEADROOM).is_ok();
+    if !enough {
         items.shrink_to_fit();
-        return Err(OutOfMemory);
     }
-    Ok(())
+    enough.then_some(()).ok_or(OutOfMemory)
 }
 
 /// So many items that are zero.
 pub(super) fn zeros<T: Clone + Default>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut items = Vec::new();
-    reserve(&mut items, |items| items.try_reserve_exact(len))?;
+    refill(&mut items, len)?;
     items.resize(len, T::default());
     Ok(items)
 }
@@ -97,6 +88,7 @@ pub(super) fn ask<T>(states: &[T], group: u32) {
 ///
 /// # Errors
 /// There are not.
+#[inline(never)]
 pub fn check_memory(bytes: usize) -> Result<(), OutOfMemory> {
     Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| OutOfMemory)
 }

@@ -8,12 +8,14 @@
 //! |---|---|
 //! | sums, squares, moments | a fixed-point integer of 128 or 256 bits, which moves with the data; a superaccumulator only for a group that does not fit (`totals.rs`) |
 //! | extrema | two keys and two counts, and positions where they are asked for |
+//! | counts, bits | three words |
 //! | all others | the states themselves |
 //!
 //! Every answer is finished by the state of `warpfold_core`, or rounded by the same
 //! function from the same exact number: the bits are those of a reduction of the group
 //! alone.
 
+mod counts;
 mod extrema;
 mod memory;
 mod numbering;

@@ -1,93 +1,96 @@
-//! Groups that have a state each.
+//! Groups that have a state each, which knows its type by itself.
 
-use super::memory::{OutOfMemory, extend};
-use super::table::{LEFT_OUT, Rows, Table, items};
+use super::memory::{LITTLE, OutOfMemory, ask_ahead, check_memory, make_room};
+use super::table::{LEFT_OUT, Rows, Table, as_same};
 use super::words;
-use core::any::Any;
-use warpfold_core::op::{Kind, Op, Rules, Run, State, Value};
-use warpfold_core::{DType, Element, Result, fpenv};
+use crate::isa::Isa;
+use crate::worker::Absorber;
+use warpfold_core::op::{AnyState, Kind, Op, RawRun, Rules, Value};
+use warpfold_core::{DType, Result};
 
 /// A state for each group. What it absorbs may come in any order.
 #[derive(Clone)]
-pub(super) struct StateTable<S> {
-    kind: Kind,
-    states: Vec<S>,
+pub(super) struct StateTable {
+    /// That of a group without elements.
+    none: AnyState,
+    states: Vec<AnyState>,
     /// What the states have beyond their own size, as far as it is known.
     beyond: usize,
 }
 
-impl<S: State> StateTable<S> {
-    pub(super) fn new(kind: Kind) -> Self {
-        StateTable { kind, states: Vec::new(), beyond: 0 }
+impl StateTable {
+    pub(super) fn new(kind: Kind, dtype: DType) -> Result<Self> {
+        Ok(StateTable { none: AnyState::identity(kind, dtype)?, states: Vec::new(), beyond: 0 })
     }
 
-    /// Whether a run costs less than its elements one by one: states that look
-    /// for their place each time, or take elements side by side.
-    fn by_runs(&self) -> bool {
-        self.kind == Kind::LogSumExp || self.kind == Kind::Prod && S::Item::DTYPE.is_float()
-    }
-
-    /// Brings the rows of each group together, and absorbs them as runs.
-    fn absorb_runs(&mut self, groups: &[u32], items: &[S::Item]) {
-        let mut rows: Vec<(u32, u32)> = groups.iter().copied().zip(0..).collect();
-        rows.sort_unstable();
-        let mut run = Vec::new();
-        for rows in rows.chunk_by(|a, b| a.0 == b.0) {
-            run.clear();
-            run.extend(rows.iter().map(|&(_, row)| items[row as usize]));
-            let state = &mut self.states[rows[0].0 as usize];
-            state.absorb(Run { start: 0, items: &run, others: &[] });
-        }
+    /// The bytes of a state.
+    fn each(&self) -> usize {
+        size_of::<AnyState>() + self.none.most_bytes(0)
     }
 }
 
 /// Rows that are sorted at once.
 const SORTED: usize = 1 << 16;
 
-impl<S: State> Table for StateTable<S> {
-    fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    fn dtype(&self) -> DType {
-        S::Item::DTYPE
+impl Table for StateTable {
+    fn states(&self) -> (Kind, DType) {
+        (self.none.kind(), self.none.dtype())
     }
 
     fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
-        extend(&mut self.states, groups, S::identity(self.kind))
+        let more = groups.saturating_sub(self.states.len());
+        make_room(&mut self.states, more)?;
+        // A state that finds no memory would end the program.
+        if more * self.each() > LITTLE {
+            check_memory(more * self.each())?;
+        }
+        self.states.resize(self.states.len() + more, self.none.clone());
+        Ok(())
     }
 
     fn absorb(&mut self, rows: Rows<'_>) {
-        let items = items::<S::Item>(rows.items);
-        assert_eq!(rows.groups.len(), items.len());
-        // Some states round: in the environment that all others have.
-        fpenv::usual(|| {
-            if self.by_runs() {
-                for (groups, items) in rows.groups.chunks(SORTED).zip(items.chunks(SORTED)) {
-                    self.absorb_runs(groups, items);
+        let size = self.none.dtype().size();
+        assert_eq!(rows.groups.len() * size, rows.items.len());
+        let Ok(mut absorber) = Absorber::new(self.none.kind(), self.none.dtype(), Isa::best())
+        else {
+            return;
+        };
+        let mut absorb = |state: &mut AnyState, items: &[u8]| {
+            let run = RawRun { start: 0, items, others: &[] };
+            let done = absorber.absorb(state, run, None, 0);
+            done.expect("kernels of the kind and the type of all states");
+        };
+        if self.none.kind() == Kind::Prod && !self.none.dtype().is_float() {
+            for (row, (&group, item)) in rows.groups.iter().zip(rows.items.chunks(size)).enumerate()
+            {
+                ask_ahead(&self.states, rows.groups, row);
+                absorb(&mut self.states[group as usize], item);
+            }
+            return;
+        }
+        // The rows of each group together cost less: states look for the place of a run once, or
+        // take its elements side by side.
+        let (mut order, mut run) = (Vec::new(), Vec::new());
+        for (groups, items) in rows.groups.chunks(SORTED).zip(rows.items.chunks(SORTED * size)) {
+            order.clear();
+            order.extend(groups.iter().zip(0..).map(|(&group, row)| u64::from(group) << 32 | row));
+            order.sort_unstable();
+            for rows in order.chunk_by(|a, b| a >> 32 == b >> 32) {
+                run.clear();
+                for &row in rows {
+                    run.extend_from_slice(&items[row as u32 as usize * size..][..size]);
                 }
-                return;
+                absorb(&mut self.states[(rows[0] >> 32) as usize], &run);
             }
-            for (&group, item) in rows.groups.iter().zip(items) {
-                let items = core::slice::from_ref(item);
-                self.states[group as usize].absorb(Run { start: 0, items, others: &[] });
-            }
-        });
+        }
     }
 
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
-        let Some(other) = other.as_any().downcast_ref::<Self>() else { return false };
-        let pairs = other.states.iter().zip(groups).filter(|(_, group)| **group != LEFT_OUT);
+        let Some(other) = as_same(self, other) else { return false };
+        let mut pairs = other.states.iter().zip(groups).filter(|(_, group)| **group != LEFT_OUT);
         self.beyond += other.beyond;
-        pairs.into_iter().all(|(theirs, &group)| {
-            // States without positions of one kind always merge.
-            fpenv::usual(|| self.states[group as usize].merge(theirs)).is_ok()
-        })
-    }
-
-    fn scale(&mut self, _factor: u64) -> bool {
-        // What is zero stays so.
-        self.kind == Kind::Counts
+        // States without positions of one kind always merge.
+        pairs.all(|(theirs, &group)| self.states[group as usize].merge(theirs).is_ok())
     }
 
     fn value(&self, op: Op, rules: &Rules, group: u32, _rows: u64) -> Result<Value> {
@@ -95,8 +98,7 @@ impl<S: State> Table for StateTable<S> {
     }
 
     fn write(&self, group: u32, out: &mut Vec<u8>) {
-        let mut payload = Vec::new();
-        self.states[group as usize].write(&mut payload);
+        let payload = self.states[group as usize].payload();
         words::write(out, payload.len() as u64);
         out.extend_from_slice(&payload);
     }
@@ -104,20 +106,13 @@ impl<S: State> Table for StateTable<S> {
     fn read(&mut self, group: u32, bytes: &mut &[u8]) -> Result<()> {
         let len = words::read(bytes)?;
         let payload = words::take(bytes, len)?;
-        self.states[group as usize] = fpenv::usual(|| S::read(self.kind, payload))?;
+        self.states[group as usize] =
+            AnyState::from_payload(self.none.kind(), self.none.dtype(), payload)?;
         self.beyond += payload.len();
         Ok(())
     }
 
     fn bytes(&self) -> usize {
-        self.states.capacity() * size_of::<S>() + self.beyond
-    }
-
-    fn duplicate(&self) -> Box<dyn Table> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
+        self.states.capacity() * self.each() + self.beyond
     }
 }

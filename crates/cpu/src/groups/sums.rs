@@ -1,10 +1,9 @@
 //! Sums, sums of products, and moments.
 
 use super::memory::OutOfMemory;
-use super::table::{Rows, Table, items};
+use super::table::{Rows, Table, as_same, items};
 use super::totals::{Term, Totals, Wide};
 use super::words::damaged;
-use core::any::Any;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::exact::Superacc;
 use warpfold_core::exact::format::Format;
@@ -24,6 +23,11 @@ const fn width(dtype: DType) -> u32 {
         DType::F64 => 53,
         _ => 64,
     }
+}
+
+/// Whether elements may be negative.
+const fn is_signed(dtype: DType) -> bool {
+    dtype.is_float() || dtype.is_signed_int()
 }
 
 /// Elements, or their magnitudes.
@@ -47,7 +51,7 @@ impl<T: Element> SumTable<T> {
 
     fn add(&mut self, rows: Rows<'_>) {
         let terms = items::<T>(rows.items).iter().map(|x| Term::from(x.parts()));
-        if self.kind == Kind::AbsSum {
+        if const { is_signed(T::DTYPE) } && self.kind == Kind::AbsSum {
             self.totals.add_all(rows.groups, terms.map(Term::abs));
         } else {
             self.totals.add_all(rows.groups, terms);
@@ -58,11 +62,6 @@ impl<T: Element> SumTable<T> {
         let mut state = Sums::identity(self.kind);
         state.acc = self.totals.sum(group);
         state
-    }
-
-    /// Whether no term can be negative.
-    fn is_positive(&self) -> bool {
-        self.kind == Kind::AbsSum || is_unsigned(T::DTYPE)
     }
 }
 
@@ -83,14 +82,6 @@ impl<T: Element> ProductTable<T> {
         state.acc = self.totals.sum(group);
         state
     }
-
-    fn is_positive(&self) -> bool {
-        self.kind == Kind::SquareSum || is_unsigned(T::DTYPE)
-    }
-}
-
-const fn is_unsigned(dtype: DType) -> bool {
-    !dtype.is_float() && !dtype.is_signed_int()
 }
 
 /// What a cell alone answers: a float that needs no more than a division and a rounding.
@@ -115,7 +106,9 @@ fn simple(dtype: DType, sum: Option<(Truncated, u64)>, op: Op, rules: &Rules) ->
 }
 
 /// Refuses a sum that elements of a type cannot have.
-fn check<F: Format>(dtype: DType, positive: bool, acc: &Superacc<F>) -> Result<()> {
+#[inline(never)]
+fn check<F: Format>(kind: Kind, dtype: DType, acc: &Superacc<F>) -> Result<()> {
+    let positive = matches!(kind, Kind::AbsSum | Kind::SquareSum) || !is_signed(dtype);
     if !dtype.is_float() && (acc.nans, acc.pos_infs, acc.neg_infs) != (0, 0, 0) {
         return Err(damaged("integers with NaNs or infinities"));
     }
@@ -129,12 +122,8 @@ fn check<F: Format>(dtype: DType, positive: bool, acc: &Superacc<F>) -> Result<(
 macro_rules! table {
     ($table:ident) => {
         impl<T: Element> Table for $table<T> {
-            fn kind(&self) -> Kind {
-                self.kind
-            }
-
-            fn dtype(&self) -> DType {
-                T::DTYPE
+            fn states(&self) -> (Kind, DType) {
+                (self.kind, T::DTYPE)
             }
 
             fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
@@ -147,10 +136,7 @@ macro_rules! table {
             }
 
             fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
-                let Some(other) = other.as_any().downcast_ref::<Self>() else { return false };
-                if other.kind != self.kind {
-                    return false;
-                }
+                let Some(other) = as_same(self, other) else { return false };
                 self.totals.merge(&other.totals, groups);
                 true
             }
@@ -180,19 +166,11 @@ macro_rules! table {
 
             fn read(&mut self, group: u32, bytes: &mut &[u8]) -> Result<()> {
                 let acc = self.totals.read(group, bytes)?;
-                check(T::DTYPE, self.is_positive(), &acc)
+                check(self.kind, T::DTYPE, &acc)
             }
 
             fn bytes(&self) -> usize {
                 self.totals.bytes()
-            }
-
-            fn duplicate(&self) -> Box<dyn Table> {
-                Box::new(self.clone())
-            }
-
-            fn as_any(&self) -> &dyn Any {
-                self
             }
         }
     };
@@ -222,12 +200,8 @@ impl<T: Element> MomentTable<T> {
 }
 
 impl<T: Element> Table for MomentTable<T> {
-    fn kind(&self) -> Kind {
-        Kind::Moments
-    }
-
-    fn dtype(&self) -> DType {
-        T::DTYPE
+    fn states(&self) -> (Kind, DType) {
+        (Kind::Moments, T::DTYPE)
     }
 
     fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
@@ -241,7 +215,7 @@ impl<T: Element> Table for MomentTable<T> {
     }
 
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
-        let Some(other) = other.as_any().downcast_ref::<Self>() else { return false };
+        let Some(other) = as_same(self, other) else { return false };
         self.sums.totals.merge(&other.sums.totals, groups);
         self.squares.totals.merge(&other.squares.totals, groups);
         true
@@ -286,13 +260,5 @@ impl<T: Element> Table for MomentTable<T> {
 
     fn bytes(&self) -> usize {
         self.sums.bytes() + self.squares.bytes()
-    }
-
-    fn duplicate(&self) -> Box<dyn Table> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

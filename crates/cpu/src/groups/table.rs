@@ -1,11 +1,12 @@
 //! What all tables of groups' states have in common.
 
+use super::counts::WordTable;
 use super::extrema::ExtremaTable;
 use super::memory::{AHEAD, OutOfMemory};
 use super::states::StateTable;
 use super::sums::{MomentTable, ProductTable, SumTable};
 use core::any::Any;
-use warpfold_core::op::{Bits, Counts, Kind, Numbers, Op, Ordered, Rules, Value};
+use warpfold_core::op::{Kind, Numbers, Op, Rules, Value};
 use warpfold_core::{DType, Element, Result, fpenv, with_element};
 
 /// The positions of rows in the whole array.
@@ -56,11 +57,9 @@ pub struct Finished {
 }
 
 /// The states of all groups, of one kind over elements of one type.
-pub trait Table: Send + Sync {
-    /// The kind.
-    fn kind(&self) -> Kind;
-    /// The element type.
-    fn dtype(&self) -> DType;
+pub trait Table: Duplicate + Any + Send + Sync {
+    /// What states it has: their kind, and the type of their elements.
+    fn states(&self) -> (Kind, DType);
     /// Makes room for so many groups; new ones hold no element.
     ///
     /// # Errors
@@ -79,7 +78,9 @@ pub trait Table: Send + Sync {
     /// Makes of each state that of the same elements, each times `factor`: what those of a
     /// unit are in a finer one. `false` if they do not fit, and for tables that know no such
     /// multiples; nothing is changed then.
-    fn scale(&mut self, factor: u64) -> bool;
+    fn scale(&mut self, _factor: u64) -> bool {
+        false
+    }
     /// The value of `op` of a group, where the whole array has so many rows.
     ///
     /// # Errors
@@ -87,24 +88,6 @@ pub trait Table: Send + Sync {
     fn value(&self, op: Op, rules: &Rules, group: u32, rows: u64) -> Result<Value>;
     /// Asks for the state of a group in memory, before its turn comes.
     fn ask(&self, _group: u32) {}
-    /// The answers to `op` of these groups, in this order.
-    ///
-    /// # Errors
-    /// Those of [`value`](Self::value) but for [`Empty`](warpfold_core::Error::Empty), with
-    /// the place of the group that has them.
-    fn finish(
-        &self,
-        op: Op,
-        rules: &Rules,
-        groups: &[u32],
-        rows: u64,
-    ) -> Result<Finished, (usize, warpfold_core::Error)> {
-        let one = |place: usize| {
-            groups.get(place + AHEAD).into_iter().for_each(|&later| self.ask(later));
-            self.value(op, rules, groups[place], rows)
-        };
-        gather(op, self.dtype(), rules, groups.len(), &one)
-    }
     /// Appends the state of a group, canonical: of equal elements equal bytes.
     fn write(&self, group: u32, out: &mut Vec<u8>);
     /// Reads what [`write`](Self::write) wrote off the front of `bytes`, for a group that
@@ -115,10 +98,24 @@ pub trait Table: Send + Sync {
     fn read(&mut self, group: u32, bytes: &mut &[u8]) -> Result<()>;
     /// The memory that it takes.
     fn bytes(&self) -> usize;
-    /// A copy.
+}
+
+/// A copy of a table.
+pub trait Duplicate {
+    /// One.
     fn duplicate(&self) -> Box<dyn Table>;
-    /// Itself, for [`merge`](Self::merge).
-    fn as_any(&self) -> &dyn Any;
+}
+
+impl<T: Table + Clone> Duplicate for T {
+    fn duplicate(&self) -> Box<dyn Table> {
+        Box::new(self.clone())
+    }
+}
+
+/// A table as what it is, if it has the kind and the type of elements of this one.
+pub(super) fn as_same<'a, T: Table>(this: &T, other: &'a dyn Table) -> Option<&'a T> {
+    let any: &dyn Any = other;
+    any.downcast_ref().filter(|_| other.states() == this.states())
 }
 
 /// A table without groups.
@@ -130,22 +127,15 @@ pub fn new_table(kind: Kind, dtype: DType) -> Result<Box<dyn Table>> {
     if !kind.supports(dtype) {
         return Err(kind.no_state_of(dtype));
     }
-    macro_rules! of {
-        ($table:expr) => {
-            Ok(Box::new($table))
-        };
-    }
-    with_element!(dtype, T => match kind {
-        Kind::Sum | Kind::AbsSum => of!(SumTable::<T>::new(kind)),
-        Kind::SquareSum | Kind::Dot => of!(ProductTable::<T>::new(kind)),
-        Kind::Moments => of!(MomentTable::<T>::new()),
-        Kind::Extrema => of!(ExtremaTable::<T, false>::new()),
-        Kind::ArgExtrema => of!(ExtremaTable::<T, true>::new()),
-        Kind::Counts => of!(StateTable::<Counts<T>>::new(kind)),
-        Kind::Bits => of!(StateTable::<Bits<T>>::new(kind)),
-        Kind::Prod => of!(StateTable::<<T as Ordered>::Prod>::new(kind)),
-        Kind::LogSumExp => of!(StateTable::<<T as Ordered>::LogSumExp>::new(kind)),
-    })
+    Ok(with_element!(dtype, T => match kind {
+        Kind::Sum | Kind::AbsSum => Box::new(SumTable::<T>::new(kind)),
+        Kind::SquareSum | Kind::Dot => Box::new(ProductTable::<T>::new(kind)),
+        Kind::Moments => Box::new(MomentTable::<T>::new()),
+        Kind::Extrema => Box::new(ExtremaTable::<T, false>::new()),
+        Kind::ArgExtrema => Box::new(ExtremaTable::<T, true>::new()),
+        Kind::Counts | Kind::Bits => Box::new(WordTable::new(kind, dtype)?),
+        Kind::Prod | Kind::LogSumExp => Box::new(StateTable::new(kind, dtype)?),
+    }))
 }
 
 /// The elements that bytes hold.
@@ -158,50 +148,54 @@ pub(super) fn items<T: Element>(bytes: &[u8]) -> &[T] {
     if bytes.is_empty() { &[] } else { bytemuck::cast_slice(bytes) }
 }
 
-/// Gathers answers: those of `one` for the group at each place. It is compiled once for all tables.
-fn gather(
-    op: Op,
-    dtype: DType,
-    rules: &Rules,
-    count: usize,
-    one: &dyn Fn(usize) -> Result<Value>,
-) -> Result<Finished, (usize, warpfold_core::Error)> {
-    fpenv::usual(|| gather_here(op, dtype, rules, count, one))
-}
+impl dyn Table {
+    /// The kind.
+    pub fn kind(&self) -> Kind {
+        self.states().0
+    }
 
-/// The same, in the usual floating-point environment.
-fn gather_here(
-    op: Op,
-    dtype: DType,
-    rules: &Rules,
-    count: usize,
-    one: &dyn Fn(usize) -> Result<Value>,
-) -> Result<Finished, (usize, warpfold_core::Error)> {
-    let mut finished = Finished::default();
-    for place in 0..count {
-        let value = match one(place) {
-            Ok(value) => value,
-            Err(warpfold_core::Error::Empty { .. }) => {
-                finished.missing.push(place);
-                continue;
+    /// The answers to `op` of these groups, in this order.
+    ///
+    /// # Errors
+    /// Those of [`value`](Table::value) but for [`Empty`](warpfold_core::Error::Empty), with
+    /// the place of the group that has them.
+    pub fn finish(
+        &self,
+        op: Op,
+        rules: &Rules,
+        groups: &[u32],
+        rows: u64,
+    ) -> Result<Finished, (usize, warpfold_core::Error)> {
+        let (dtype, count) = (self.states().1, groups.len());
+        fpenv::usual(|| {
+            let mut finished = Finished::default();
+            for (place, &group) in groups.iter().enumerate() {
+                groups.get(place + AHEAD).into_iter().for_each(|&later| self.ask(later));
+                let value = match self.value(op, rules, group, rows) {
+                    Ok(value) => value,
+                    Err(warpfold_core::Error::Empty { .. }) => {
+                        finished.missing.push(place);
+                        continue;
+                    }
+                    Err(error) => return Err((place, error)),
+                };
+                let put = |numbers: &mut Option<Numbers>, scalar: warpfold_core::Scalar| {
+                    let dtype = scalar.dtype();
+                    let numbers = numbers.get_or_insert_with(|| Numbers::zeros(dtype, count));
+                    Numbers::set_bits(numbers.bytes_mut(), dtype, place, scalar.to_bits());
+                };
+                put(&mut finished.first, value.first());
+                if let Some(second) = value.second() {
+                    put(&mut finished.second, second);
+                }
             }
-            Err(error) => return Err((place, error)),
-        };
-        let put = |numbers: &mut Option<Numbers>, scalar: warpfold_core::Scalar| {
-            let dtype = scalar.dtype();
-            let numbers = numbers.get_or_insert_with(|| Numbers::zeros(dtype, count));
-            Numbers::set_bits(numbers.bytes_mut(), dtype, place, scalar.to_bits());
-        };
-        put(&mut finished.first, value.first());
-        if let Some(second) = value.second() {
-            put(&mut finished.second, second);
-        }
+            let out = rules.out.unwrap_or(op.answer_type(dtype));
+            let zeros = || Numbers::zeros(out, count);
+            finished.first.get_or_insert_with(zeros);
+            if op.pair().is_some() {
+                finished.second.get_or_insert_with(zeros);
+            }
+            Ok(finished)
+        })
     }
-    let out = rules.out.unwrap_or(op.answer_type(dtype));
-    let zeros = || Numbers::zeros(out, count);
-    finished.first.get_or_insert_with(zeros);
-    if op.pair().is_some() {
-        finished.second.get_or_insert_with(zeros);
-    }
-    Ok(finished)
 }

@@ -352,6 +352,7 @@ impl<F: Format, W: Fixed> Totals<F, W> {
     }
 
     /// The sum of a group as a superaccumulator.
+    #[inline(never)]
     pub(super) fn sum(&self, group: u32) -> Superacc<F> {
         let cell = &self.cells[group as usize];
         let mut acc = match cell.spill {
@@ -373,7 +374,7 @@ impl<F: Format, W: Fixed> Totals<F, W> {
 
     /// The sum and the number of terms of a group, if all are finite and the cell
     /// alone has them.
-    #[inline]
+    #[inline(never)]
     pub(super) fn simple(&self, group: u32) -> Option<(Truncated, u64)> {
         let cell = &self.cells[group as usize];
         if cell.spill != 0 || self.specials_of(group) != [0; 3] {

@@ -107,7 +107,7 @@ pub(super) fn partial(
         return Err(Error::format(job.name.clone(), "its states do not fit into memory")
             .with_hint("raise --memory-limit"));
     }
-    parts.sort_by_key(|&(first, _)| first);
+    parts.sort_unstable_by_key(|&(first, _)| first);
     let parts = parts.into_iter().map(|(_, partial)| partial).collect();
     let wrong = |source| Error::Reduce { name: job.name.clone(), source };
     Partial::joined(job.output_shape(), parts).map_err(wrong)

@@ -294,7 +294,7 @@ pub(crate) fn run(launch: &Launch<'_>) -> (Outcome, Option<Heap>) {
         outcomes
     });
     let mut outcomes: Vec<_> = outcomes.into_iter().flatten().collect();
-    outcomes.sort_by_key(|&(i, _)| i);
+    outcomes.sort_unstable_by_key(|&(i, _)| i);
     let outcomes = outcomes.into_iter().map(|(_, outcome)| outcome);
     let whole = outcomes.reduce(|mut whole, part| {
         whole.merge(part);

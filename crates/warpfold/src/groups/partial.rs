@@ -774,7 +774,7 @@ impl GroupPartial {
                 parts
             });
             let mut parts: Vec<_> = parts.into_iter().flatten().collect();
-            parts.sort_by_key(|&(from, _)| from);
+            parts.sort_unstable_by_key(|&(from, _)| from);
             let out = rules.out.unwrap_or(op.answer_type(values.dtype));
             let zeros = || Numbers::zeros(out, 0);
             let mut all: Option<Finished> = None;

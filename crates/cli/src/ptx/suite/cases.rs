@@ -116,7 +116,7 @@ pub(crate) fn run(suite: &Suite, quiet: bool) -> Result<Outcome> {
     });
     drop(steps);
     let mut done: Vec<_> = halves.into_iter().flatten().collect();
-    done.sort_by_key(|(i, _)| *i);
+    done.sort_unstable_by_key(|(i, _)| *i);
     let cases = done.into_iter().map(|(_, case)| case).collect::<Result<Vec<_>>>()?;
     let used: BTreeSet<_> = cases.iter().flat_map(|c| &c.used).copied().collect();
     let known = suite.suppressions.iter().chain(suite.tests.iter().flat_map(|t| &t.suppressions));
