@@ -472,9 +472,12 @@ impl<U: Use> Choice<'_, U> {
 }
 
 /// The position of the element that `op` seeks, of fewer than 2^32 bytes of them, at least one;
-/// `None` if they are not aligned.
+/// `None` if they are not aligned, or if states are the only way of this instruction set.
 #[must_use]
 pub fn position(dtype: DType, op: Op, items: &[u8], isa: Isa) -> Option<u64> {
+    if !isa.has_accumulators() {
+        return None;
+    }
     with_order!(dtype, op, false, order => {
         let items = bytemuck::try_cast_slice(items).ok()?;
         Some(extremes::position(order, items, isa))

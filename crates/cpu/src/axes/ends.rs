@@ -188,8 +188,9 @@ unsafe fn least<S: Simd, W: FloatWord>(items: &[W], greatest: bool) -> Option<(W
             }
             for v in (0..GROUP).step_by(2) {
                 // The last vectors are those at the end, which change nothing again.
-                let [x, y] = [v, v + 1].map(|v| W::load::<S>(p.add((first + v * lanes).min(last))));
-                let [x, y] = [W::xor::<S>(x, flip), W::xor::<S>(y, flip)];
+                let (one, two) = (first + v * lanes, first + (v + 1) * lanes);
+                let x = W::xor::<S>(W::load::<S>(p.add(one.min(last))), flip);
+                let y = W::xor::<S>(W::load::<S>(p.add(two.min(last))), flip);
                 odds = W::or_unordered::<S>(odds, x, y);
                 least[v] = W::least::<S>(x, least[v]);
                 least[v + 1] = W::least::<S>(y, least[v + 1]);

@@ -8,7 +8,7 @@ use super::round::Narrow;
 use super::words::{Word, with_word};
 use crate::isa::Isa;
 use crate::order::ends;
-use crate::simd::{Kernel, Simd, dispatch};
+use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use warpfold_core::element::{Key, Known, bf16, f16};
 use warpfold_core::op::Numbers;
 use warpfold_core::{Op, fpenv, prefetch};
@@ -297,8 +297,8 @@ pub(super) trait Order: Copy + Send + Sync + 'static {
         let _ = key;
         false
     }
-    /// The place of a part of elements that has a better one than those with a key: of the first
-    /// such part.
+    /// The place of a part of elements that may have a better one than those with a key: none before it
+    /// has.
     #[inline(always)]
     fn better(self, items: &[Self::Word], key: Self::Word) -> Option<usize> {
         part::<_, PART>(items, |x| self.key(x) < key)
@@ -431,16 +431,20 @@ impl<W: Word> Order for Real<W> {
 
     #[inline(always)]
     fn better(self, items: &[W], key: W) -> Option<usize> {
-        if size_of::<W>() < 4 || key == W::GREATEST || !fpenv::is_usual() {
+        if size_of::<W>() < 4 {
             return part::<_, PART>(items, |x| self.key(x) < key);
         }
-        // Compared as floats: a NaN that is not left out is better than all others.
-        let best = self.bits(key);
-        match (self.flip == W::of(0), self.nan == W::LEAST) {
-            (true, true) => part::<_, PART>(items, |x| !best.is_at_most(x)),
-            (true, false) => part::<_, PART>(items, |x| x.is_at_most(best) & !best.is_at_most(x)),
-            (false, true) => part::<_, PART>(items, |x| !x.is_at_most(best)),
-            (false, false) => part::<_, PART>(items, |x| best.is_at_most(x) & !x.is_at_most(best)),
+        if key == W::GREATEST || !fpenv::is_usual() {
+            return (!items.is_empty()).then_some(0);
+        }
+        // Compared as floats, or as their opposites: a NaN that is not left out is better than all
+        // others.
+        let flip = if self.flip == W::of(0) { W::of(0) } else { W::LEAST };
+        let best = self.bits(key) ^ flip;
+        if self.nan == W::LEAST {
+            part::<_, PART>(items, |x| !best.is_at_most(x ^ flip))
+        } else {
+            part::<_, PART>(items, |x| (x ^ flip).is_at_most(best) & !best.is_at_most(x ^ flip))
         }
     }
 
@@ -525,33 +529,45 @@ fn place<W: Word>(items: &[W], is: impl Fn(W) -> bool) -> usize {
     start + place.wide() as usize
 }
 
-/// Finds the position of the best of some elements, of which there is one at least.
-struct Position<'a, O: Order> {
-    order: O,
-    items: &'a [O::Word],
-}
+/// Finds the best key of a row, and the place of the first element that has it.
+struct Search<'a, O: Order>(O, &'a [O::Word]);
 
-impl<O: Order> Kernel for Position<'_, O> {
-    type Out = u32;
+impl<O: Order> Kernel for Search<'_, O> {
+    type Out = (O::Word, usize);
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> u32 {
-        let lanes = First { order: self.order };
-        // SAFETY: passed on from the caller.
-        if let Some((_, place, ())) = unsafe { lanes.row::<S>(self.items, 0) } {
-            return place;
+    unsafe fn run<S: Simd>(self) -> (O::Word, usize) {
+        let Search(order, items) = self;
+        // What nothing is better than ends the search: a NaN, of which there may be many.
+        let glance = &items[..COMPARED.min(items.len())];
+        if glance.iter().fold(false, |any, &x| any | order.is_end(x)) {
+            return (order.end(), place(glance, |x| order.is_end(x)));
         }
-        let (mut key, mut place, _) = First::<O>::START;
-        for (at, &x) in self.items.iter().enumerate() {
-            lanes.take(&mut key, &mut place, &mut (), x, at as u32);
+        let [glance, searched] = [GLANCE, SEARCHED].map(|bytes| bytes / size_of::<O::Word>());
+        let first = if items.len() < 2 * glance { items.len() } else { glance };
+        let (mut key, mut found, mut next) = (O::Word::GREATEST, 0..first, 0..first);
+        loop {
+            // SAFETY: passed on from the caller.
+            let best = unsafe { order.best::<S>(&items[next.clone()]) };
+            if best < key {
+                (key, found) = (best, next.clone());
+            }
+            if key == order.end() {
+                break;
+            }
+            let Some(further) = order.better(&items[next.end..], key) else { break };
+            let start = next.end + further;
+            next = start..items.len().min(start + searched);
         }
-        place
+        // Of elements that are all the worst there are, the first is the answer.
+        (key, found.start + order.place(&items[found], key))
     }
 }
 
-/// The position of the best of some elements, which are fewer than 2^32.
+/// The position of the best of some elements, of which there is one at least, where
+/// [`Isa::has_accumulators`].
 pub(super) fn position<O: Order>(order: O, items: &[O::Word], isa: Isa) -> u64 {
-    u64::from(dispatch(isa, Position { order, items }))
+    dispatch_accumulators(isa, Search(order, items)).1 as u64
 }
 
 impl<O: Order> Lanes for First<O> {
@@ -612,27 +628,8 @@ impl<O: Order> Lanes for First<O> {
         if items.len() < const { long_row(size_of::<O::Word>()) } {
             return None;
         }
-        // What nothing is better than ends the search: a NaN, of which there may be many.
-        let glance = items.first_chunk::<COMPARED>()?;
-        if glance.iter().fold(false, |any, &x| any | self.order.is_end(x)) {
-            let first = place(glance, |x| self.order.is_end(x));
-            return Some((self.order.end(), (at + first) as u32, ()));
-        }
-        let [glance, searched] = [GLANCE, SEARCHED].map(|bytes| bytes / size_of::<O::Word>());
-        let first = if items.len() < 2 * glance { items.len() } else { glance };
         // SAFETY: passed on from the caller.
-        let mut key = unsafe { self.order.best::<S>(&items[..first]) };
-        let mut found = 0..first;
-        while key != self.order.end()
-            && let Some(further) = self.order.better(&items[found.end..], key)
-        {
-            let start = found.end + further;
-            found = start..items.len().min(start + searched);
-            // SAFETY: as above.
-            key = unsafe { self.order.best::<S>(&items[found.clone()]) };
-        }
-        // Of elements that are all the worst there are, the first is the answer.
-        let place = found.start + self.order.place(&items[found], key);
+        let (key, place) = unsafe { S::call(Search(self.order, items)) };
         Some((key, (at + place) as u32, ()))
     }
 
