@@ -488,16 +488,9 @@ const SEARCHED: usize = 8 << 10;
 const PART: usize = 128;
 /// The same before it is asked whether one is equal; words count them.
 const COMPARED: usize = 32;
-/// Elements, of so many bytes, from which on positions are sought afterwards, and not kept as they
-/// go: rows in the second cache took 22 and 29 ns of 32 f64, 38 and 36 of 132 f32, 27 and 43 of 300
-/// i8.
-const fn long_row(size: usize) -> usize {
-    match size {
-        8 => 32,
-        2 | 4 => 128,
-        _ => 256,
-    }
-}
+/// Bytes of rows from which on their positions are sought afterwards, and not kept as they go. Shorter
+/// rows come turned.
+const LONG_ROW: usize = 256;
 
 /// Where the first part of `N` elements is, or of fewer at the end, that has one that `is` says it is.
 #[inline(always)]
@@ -538,13 +531,16 @@ impl<O: Order> Kernel for Search<'_, O> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> (O::Word, usize) {
         let Search(order, items) = self;
-        // What nothing is better than ends the search: a NaN, of which there may be many.
-        let glance = &items[..COMPARED.min(items.len())];
-        if glance.iter().fold(false, |any, &x| any | order.is_end(x)) {
-            return (order.end(), place(glance, |x| order.is_end(x)));
-        }
         let [glance, searched] = [GLANCE, SEARCHED].map(|bytes| bytes / size_of::<O::Word>());
-        let first = if items.len() < 2 * glance { items.len() } else { glance };
+        let mut first = items.len();
+        if first >= 2 * glance {
+            first = glance;
+            // What nothing is better than ends the search: a NaN, of which there may be many.
+            let few = &items[..COMPARED];
+            if few.iter().fold(false, |any, &x| any | order.is_end(x)) {
+                return (order.end(), place(few, |x| order.is_end(x)));
+            }
+        }
         let (mut key, mut found, mut next) = (O::Word::GREATEST, 0..first, 0..first);
         loop {
             // SAFETY: passed on from the caller.
@@ -625,7 +621,7 @@ impl<O: Order> Lanes for First<O> {
 
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[O::Word], at: usize) -> Option<(O::Word, u32, ())> {
-        if items.len() < const { long_row(size_of::<O::Word>()) } {
+        if size_of_val(items) < LONG_ROW {
             return None;
         }
         // SAFETY: passed on from the caller.
