@@ -101,6 +101,7 @@ macro_rules! float {
                 }
             }
             fn add_products(acc: &mut Superacc<Self::Dot>, xy: Slices<'_, Self>, c: &mut Context) {
+                // Those of one array with itself are squares, whoever asks for them.
                 if core::ptr::eq(xy.items(), xy.others()) {
                     exact::absorb::<Product<$t, false>, _>(acc, xy, &mut c.tuners[1], c.isa);
                 } else {

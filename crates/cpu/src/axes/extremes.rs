@@ -279,11 +279,6 @@ pub(super) trait Order: Copy + Send + Sync + 'static {
     fn end(self) -> Self::Word {
         Self::Word::LEAST
     }
-    /// Whether an element has that key.
-    #[inline(always)]
-    fn is_end(self, x: Self::Word) -> bool {
-        self.key(x) == self.end()
-    }
     /// The best key.
     ///
     /// # Safety
@@ -425,11 +420,6 @@ impl<W: Word> Order for Real<W> {
     }
 
     #[inline(always)]
-    fn is_end(self, x: W) -> bool {
-        self.nan == W::LEAST && self.is_nan(x)
-    }
-
-    #[inline(always)]
     fn better(self, items: &[W], key: W) -> Option<usize> {
         if size_of::<W>() < 4 {
             return part::<_, PART>(items, |x| self.key(x) < key);
@@ -537,8 +527,8 @@ impl<O: Order> Kernel for Search<'_, O> {
             first = glance;
             // What nothing is better than ends the search: a NaN, of which there may be many.
             let few = &items[..COMPARED];
-            if few.iter().fold(false, |any, &x| any | order.is_end(x)) {
-                return (order.end(), place(few, |x| order.is_end(x)));
+            if few.iter().fold(false, |any, &x| any | (order.key(x) == order.end())) {
+                return (order.end(), order.place(few, order.end()));
             }
         }
         let (mut key, mut found, mut next) = (O::Word::GREATEST, 0..first, 0..first);

@@ -3,7 +3,7 @@
 use super::factors::{SIGNED, UNSIGNED};
 use super::finish::{Asked, Request};
 use super::lanes::{Lanes, ShortAsked, Words};
-use super::round::{Interval, quotient, rooted, two_sum};
+use super::round::{Interval, quotient, rooted, spread, two_sum};
 use super::words::Word;
 use crate::integer::Integer;
 use crate::simd::Simd;
@@ -272,11 +272,8 @@ fn finish_few<const MEAN: bool>(
         let (root, sure) = rooted(squares, 0.0, 1.0);
         return (root.to_bits(), sure);
     };
-    let (n, sum, rest) = (len as f64, sum as f64, len.saturating_sub(ddof));
-    let (all, less) = (n * squares[0], sum * sum);
-    let beyond = n.mul_add(squares[0], -all) - sum.mul_add(sum, -less) + n * squares[1];
-    let [spread, below] = two_sum(all, -less);
-    let (spread, divisor) = (two_sum(spread, below + beyond), n * rest as f64);
+    let (n, rest) = (len as f64, len.saturating_sub(ddof));
+    let (spread, divisor) = (spread(n, squares, [sum as f64, 0.0]), n * rest as f64);
     let (found, sure) =
         if MEAN { rooted(spread, 0.0, divisor) } else { quotient(spread, 0.0, divisor) };
     (found.to_bits(), sure & (rest > 0))
@@ -346,7 +343,8 @@ impl<T: Integer> Lanes for Powers<T> {
 
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (sum, low, high): (i64, u64, u64), len: u64) -> (u64, bool) {
-        if self.asked == Asked::Second {
+        // A root is no sum: known to the compiler, which makes vectors of it alone.
+        if !MEAN && self.asked == Asked::Second {
             // Above all where some element has more than 32 bits.
             let upper = high + (low >> 32);
             let bits = if T::UNSIGNED { 32 } else { 31 };

@@ -141,10 +141,8 @@ impl Question<'_> {
             let choice =
                 Choice { of: OfTables, dtype, widened: false, op, rules, isa, most, usual: len };
             let Chosen { stages, indexed } = choice.half_of_sum(half)?;
-            let stages = stages
-                .into_iter()
-                .map(|fold| Stage { fold, preparation: None, leaves_nans: None })
-                .collect();
+            let stage = |fold| Stage { fold, preparation: None, leaves_nans: None };
+            let stages = stages.into_iter().map(stage).collect();
             return Some(Column { place, stages, indexed, answer: DType::F64 });
         }
         // Positions of NaNs are left out by the order of elements.

@@ -561,25 +561,37 @@ impl Narrow for bf16 {
     }
 }
 
-/// What is two f64, but for `off`, over an integer below 2^22, rounded once; and whether that is certain.
+/// `n squares - sum^2` as two f64, by two f64 each; but for the square of what a sum has below the first,
+/// and for what is rounded below f64's last place of a product.
+#[inline(always)]
+pub(super) fn spread(n: f64, squares: [f64; 2], sum: [f64; 2]) -> [f64; 2] {
+    let (all, less) = (n * squares[0], sum[0] * sum[0]);
+    let above = n.mul_add(squares[0], -all) + n * squares[1];
+    let below = sum[0].mul_add(sum[0], -less) + 2.0 * sum[0] * sum[1];
+    let [high, low] = two_sum(all, -less);
+    two_sum(high, low + (above - below))
+}
+
+/// What is two f64, but for a `share` of it, over an integer below 2^22, rounded once; and whether that is
+/// certain.
 ///
-/// Of integers, of which nothing is `off`, it always is.
+/// Of integers, of which nothing is unknown, it always is.
 /// What the first quotient leaves of the first f64 is exact, as are a sum that f64 holds and its
 /// quotient, so that what is in the middle between two f64 is rounded to the even one. Of others the
 /// distance from such a middle is an integer, or a multiple of half a unit of the quotient if that is
 /// less, over the divisor: above 2^-49 of a unit where the quotient is below 2^78. The second quotient
 /// is below two units, and its roundings are below 2^-50 of it.
 #[inline(always)]
-pub(super) fn quotient([high, low]: [f64; 2], off: f64, divisor: f64) -> (f64, bool) {
+pub(super) fn quotient([high, low]: [f64; 2], share: f64, divisor: f64) -> (f64, bool) {
     let found = high / divisor;
     let rest = (-found).mul_add(divisor, high) + low;
-    let (rest, off) = (rest / divisor, off / divisor);
+    let (rest, off) = (rest / divisor, found.abs() * share);
     let (least, most) = (found + (rest - off), found + (rest + off));
     (least, least.to_bits() == most.to_bits())
 }
 
-/// The root of what is two f64, but for `off`, over an integer below 2^13, rounded once; and whether that
-/// is certain.
+/// The root of what is two f64, but for a `share` of it, over an integer below 2^13, rounded once; and
+/// whether that is certain.
 ///
 /// Two roundings lead to a `root` that is off by less than a unit. What the spread is more than
 /// `divisor root^2` is known to 2^-100 of the spread: the square and its product are two numbers
@@ -588,7 +600,7 @@ pub(super) fn quotient([high, low]: [f64; 2], off: f64, divisor: f64) -> (f64, b
 /// unit, the root is the answer whatever its own errors are; where it is more, these are less
 /// than 2^-44 of it, and the answer is certain if both ends are rounded alike.
 #[inline(always)]
-pub(super) fn rooted([spread, below]: [f64; 2], off: f64, divisor: f64) -> (f64, bool) {
+pub(super) fn rooted([spread, below]: [f64; 2], share: f64, divisor: f64) -> (f64, bool) {
     let root = (spread / divisor).sqrt();
     let square = root * root;
     let square_rest = root.mul_add(root, -square);
@@ -596,9 +608,8 @@ pub(super) fn rooted([spread, below]: [f64; 2], off: f64, divisor: f64) -> (f64,
     let product_rest = divisor.mul_add(square, -product);
     // The difference of two near numbers is exact.
     let rest = (((spread - product) + below) - product_rest) - divisor * square_rest;
-    let slope = 2.0 * divisor * root;
-    let low = rest / slope;
-    let off = low.abs() * 2f64.powi(-40) + off / slope;
+    let low = rest / (2.0 * divisor * root);
+    let off = low.abs() * 2f64.powi(-40) + root * share;
     let (least, most) = (root + (low - off), root + (low + off));
     // The root of 0 leads to no number.
     if spread == 0.0 { (0.0, true) } else { (least, least.to_bits() == most.to_bits()) }

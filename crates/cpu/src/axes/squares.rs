@@ -1,20 +1,21 @@
 //! Squares and variances of a few f64, from registers.
 //!
 //! A difference from the first element is two f64, and so is its square but for 2^-104 of it. What is
-//! lost of sums of them, two f64 each, is added up beside. Of at most 16 elements all that is
-//! rounded on the way to `n squares - sum^2` is less than 2^-94 of `n squares`, of which the
-//! square of a sum is not more: less than `n^2` of these losses of 2^-53 are rounded themselves.
+//! lost of sums of them, two f64 each, is added up beside: `n + 3` times 2^-53 of the squares at most,
+//! in `3 n` additions that are rounded, and so `3 n (n + 3)` times 2^-106 are not known of them. Of the
+//! sums of differences, whose square is not more than `n squares`, it is `4 n (n + 1)` and the square of
+//! `n + 1` times as much of that. Of at most 64 elements all this is below 2^-90 of `n squares`.
 
 use super::finish::Asked;
 use super::fold::Left;
-use super::round::{quotient, rooted, two_sum};
+use super::round::{quotient, rooted, spread, two_sum};
 use super::short::{ask_ahead, leave};
 use crate::simd::{Kernel, Simd};
 
 /// Outputs that are answered together.
 const GROUP: usize = 16;
-/// What is not known of a numerator, of `n squares`.
-const UNKNOWN: f64 = 1.0 / (1u128 << 92) as f64;
+/// What is not known of a numerator, of `n squares`, at most.
+const UNKNOWN: f64 = 1.0 / (1u128 << 88) as f64;
 
 /// Answers outputs of a few elements; false if too many are left.
 pub(super) struct FewSquares<'a> {
@@ -75,22 +76,20 @@ impl FewSquares<'_> {
             }
             let (mut found, mut sure) = ([0.0; GROUP], [false; GROUP]);
             for i in 0..GROUP {
-                let (all, rest) = (times * squares[i], times * squares_rest[i]);
-                let mut numerator = [all, times.mul_add(squares[i], -all) + rest];
-                if SPREAD {
-                    let (sum, less) = (sums[i], sums[i] * sums[i]);
-                    let below = sum.mul_add(sum, -less) + 2.0 * sum * sums_rest[i];
-                    let [high, low] = two_sum(all, -less);
-                    numerator = [high, low + (numerator[1] - below)];
-                }
-                let [high, low] = two_sum(numerator[0], numerator[1]);
-                let off = all * UNKNOWN;
-                let (answer, certain) = if ROOT {
-                    rooted([high, low], off, divisor)
+                let [high, low] = if SPREAD {
+                    let (squares, sum) = ([squares[i], squares_rest[i]], [sums[i], sums_rest[i]]);
+                    spread(len, squares, sum)
                 } else {
-                    quotient([high, low], off, divisor)
+                    two_sum(squares[i], squares_rest[i])
                 };
-                // Neither did a square overflow, nor is what underflowed more than `off`.
+                let all = times * squares[i];
+                let share = all * UNKNOWN / high;
+                let (answer, certain) = if ROOT {
+                    rooted([high, low], share, divisor)
+                } else {
+                    quotient([high, low], share, divisor)
+                };
+                // Neither did a square overflow, nor is what underflowed more than that.
                 let usual = (all > 1e-200) & (all < 1e300) & (high > 0.0);
                 let none = any[i] << 1 == 0;
                 found[i] = if none { 0.0 } else { answer };

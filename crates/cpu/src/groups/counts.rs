@@ -47,6 +47,13 @@ fn absorb<S: OfWords>(states: &mut [Words], rows: Rows<'_>) {
     }
 }
 
+fn merge<S: OfWords>(words: &mut Words, others: Words) -> Result<()> {
+    let mut state = S::of(*words);
+    state.merge(&S::of(others))?;
+    *words = state.words();
+    Ok(())
+}
+
 fn words_of(payload: &[u8]) -> Words {
     core::array::from_fn(|i| u64::from_le_bytes(payload.as_chunks().0[i]))
 }
@@ -87,16 +94,14 @@ impl Table for WordTable {
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
         let Some(other) = as_same(self, other) else { return false };
         let kept = |&(_, &group): &(&Words, &u32)| group != LEFT_OUT;
-        for (&theirs, &group) in other.states.iter().zip(groups).filter(kept) {
-            let words = &mut self.states[group as usize];
-            // The words do not say what elements they are of, and merge alike for all.
-            if self.kind == Kind::Counts {
-                *words = core::array::from_fn(|i| words[i].saturating_add(theirs[i]));
-            } else {
-                *words = [words[0] & theirs[0], words[1] | theirs[1], words[2] ^ theirs[2]];
-            }
-        }
-        true
+        // The words do not say what elements they are of, and merge alike for all.
+        let merge = if self.kind == Kind::Counts { merge::<Counts<u8>> } else { merge::<Bits<u8>> };
+        other
+            .states
+            .iter()
+            .zip(groups)
+            .filter(kept)
+            .all(|(&theirs, &group)| merge(&mut self.states[group as usize], theirs).is_ok())
     }
 
     fn scale(&mut self, _factor: u64) -> bool {

@@ -51,13 +51,11 @@ impl Table for StateTable {
     fn absorb(&mut self, rows: Rows<'_>) {
         let size = self.none.dtype().size();
         assert_eq!(rows.groups.len() * size, rows.items.len());
-        let Ok(mut absorber) = Absorber::new(self.none.kind(), self.none.dtype(), Isa::best())
-        else {
-            return;
-        };
+        let kernels = Absorber::new(self.none.kind(), self.none.dtype(), Isa::best());
+        let mut kernels = kernels.expect("there is a state of this kind and this type");
         let mut absorb = |state: &mut AnyState, items: &[u8]| {
             let run = RawRun { start: 0, items, others: &[] };
-            let done = absorber.absorb(state, run, None, 0);
+            let done = kernels.absorb(state, run, None, 0);
             done.expect("kernels of the kind and the type of all states");
         };
         if self.none.kind() == Kind::Prod && !self.none.dtype().is_float() {
