@@ -11,9 +11,8 @@ use super::fold::{Fold, RaggedFold, Use};
 use super::integers::{LongPowers, LongTotals, MAGNITUDES, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::measures::{
-    Absolute, Both, FineAbsolute, FineBoth, FinePlain, FramedSquares, Measure, Plain,
-    Products as Pairs, RoughBoth, RoughPlain, RoughProducts, RoughShifted, RoughSquares, Shifted,
-    Squares,
+    Absolute, Both, FineAbsolute, FineBoth, FinePlain, Measure, Plain, Products as Pairs,
+    RoughBoth, RoughPlain, RoughProducts, RoughShifted, RoughSquares, Shifted, Squares,
 };
 use super::products::Products;
 use super::ranged::Ranged;
@@ -232,7 +231,7 @@ impl<U: Use> Choice<'_, U> {
             }
             Known::F64 => {
                 let fold = Floats::new(self.isa, half, DType::F64, FinePlain);
-                Some(Chosen::new(self.of, fold as Floats<Alone<f64>, _, 5>))
+                Some(Chosen::new(self.of, fold as Floats<Alone<f64>, _, 4>))
             }
             _ => None,
         }
@@ -251,8 +250,8 @@ impl<U: Use> Choice<'_, U> {
             Op::Norm2 => self.sums::<Alone<T>, _, _, 1, 3>(Asked::Root, squares, Pairs::<false>),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
-                let shifted = self.measured::<Alone<T>, _, 10>(asked, Shifted::<false>)?;
-                let chosen = self.sums::<Alone<T>, _, _, 2, 5>(asked, both, RoughShifted)?;
+                let shifted = self.measured::<Alone<T>, _, 8>(asked, Shifted::<false>)?;
+                let chosen = self.sums::<Alone<T>, _, _, 2, 4>(asked, both, RoughShifted)?;
                 Some(chosen.then(self.of, shifted))
             }
             Op::Dot => self.sums::<Paired<T>, _, _, 2, 3>(Asked::Sum, products, Pairs::<false>),
@@ -263,25 +262,25 @@ impl<U: Use> Choice<'_, U> {
     fn doubles(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
         match self.op {
-            Op::Sum => self.sums::<Alone<f64>, _, _, 3, 5>(Asked::Sum, Plain, FinePlain),
-            Op::Mean => self.sums::<Alone<f64>, _, _, 3, 5>(Asked::Mean, Plain, FinePlain),
-            Op::Norm1 => self.sums::<Alone<f64>, _, _, 3, 5>(Asked::Second, Absolute, FineAbsolute),
+            Op::Sum => self.double_sums(Asked::Sum, Plain, FinePlain),
+            Op::Mean => self.double_sums(Asked::Mean, Plain, FinePlain),
+            Op::Norm1 => self.double_sums(Asked::Second, Absolute, FineAbsolute),
             Op::SumSq => self.squares(Asked::Second),
             Op::Norm2 => self.squares(Asked::Root),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
                 if self.widened {
-                    let fine = self.measured::<Alone<f64>, _, 9>(asked, FineBoth)?;
+                    let fine = self.measured::<Alone<f64>, _, 8>(asked, FineBoth)?;
                     if self.usual <= OFTEN_IN_THE_MIDDLE {
                         return Some(Chosen::new(self.of, fine));
                     }
                     let both = self.measured::<Alone<f64>, _, 7>(asked, Both)?;
                     return Some(Chosen::new(self.of, both).then(self.of, fine));
                 }
-                let shifted = self.measured::<Alone<f64>, _, 10>(asked, Shifted::<true>)?;
+                let shifted = self.measured::<Alone<f64>, _, 8>(asked, Shifted::<true>)?;
                 let both = self.measured::<Alone<f64>, _, 7>(asked, Both)?;
                 let chosen = Chosen::new(self.of, both).then(self.of, shifted);
-                Some(chosen.then(self.of, shifted.surveyed()))
+                Some(self.with_surveys(chosen, shifted))
             }
             Op::Dot => {
                 let fold = self.measured::<Paired<f64>, _, 3>(Asked::Sum, Pairs::<true>)?;
@@ -291,11 +290,33 @@ impl<U: Use> Choice<'_, U> {
         }
     }
 
+    /// The sums of f64, of any size.
+    fn double_sums<M: Measure<3>, N: Measure<4>>(
+        &self,
+        asked: Asked,
+        plain: M,
+        fine: N,
+    ) -> Option<Chosen<U>> {
+        let chosen = self.sums::<Alone<f64>, _, _, 3, 4>(asked, plain, fine)?;
+        let again = self.measured::<Alone<f64>, _, 4>(asked, fine)?;
+        Some(if self.widened { chosen } else { self.with_surveys(chosen, again) })
+    }
+
+    /// Accumulators of f64, and what answers outputs of infinities and NaNs, and those of any elements.
+    fn with_surveys<M: Measure<P>, const P: usize>(
+        &self,
+        mut chosen: Chosen<U>,
+        again: Floats<Alone<f64>, M, P>,
+    ) -> Chosen<U> {
+        chosen.stages.insert(1, self.of.fold(again.specials()));
+        chosen.then(self.of, again.surveyed())
+    }
+
     /// The squares of f64, of any size.
     fn squares(&self, asked: Asked) -> Option<Chosen<U>> {
-        let framed = self.measured::<Alone<f64>, _, 7>(asked, FramedSquares)?;
+        let exact = self.measured::<Alone<f64>, _, 3>(asked, Pairs::<true>)?;
         let chosen = Chosen::new(self.of, self.measured::<Alone<f64>, _, 2>(asked, Squares)?);
-        Some(chosen.then(self.of, framed.surveyed()))
+        Some(self.with_surveys(chosen, exact))
     }
 
     /// The accumulators of a measure, where arithmetic is the usual one.
@@ -310,7 +331,7 @@ impl<U: Use> Choice<'_, U> {
     }
 
     fn log_sums<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
-        let fold = self.measured::<Alone<T>, _, 5>(Asked::LogSum, Exponentials)?;
+        let fold = self.measured::<Alone<T>, _, 4>(Asked::LogSum, Exponentials)?;
         Some(Chosen::new(self.of, fold).then(self.of, fold.surveyed()))
     }
 

@@ -111,10 +111,10 @@ unsafe fn exponential<S: Simd>(d: S::F, more: S::F) -> [S::F; 2] {
 #[derive(Clone, Copy)]
 pub(super) struct Exponentials;
 
-impl Measure<5> for Exponentials {
+impl Measure<4> for Exponentials {
     const PRODUCTS: bool = false;
-    const FRAMED: bool = true;
     const SHIFTED: bool = true;
+    const SCALES: bool = false;
     const NEUTRAL: Option<f64> = Some(f64::NEG_INFINITY);
 
     #[inline(always)]
@@ -124,11 +124,7 @@ impl Measure<5> for Exponentials {
     }
 
     #[inline(always)]
-    unsafe fn step<S: Simd>(
-        [s, e, largest, origin, _]: &mut [S::F; 5],
-        [x, _]: [S::F; 2],
-        one: S::F,
-    ) {
+    unsafe fn step<S: Simd>([s, e, largest, origin]: &mut [S::F; 4], [x, _]: [S::F; 2], one: S::F) {
         // SAFETY: passed on from the caller.
         unsafe {
             // The largest element, which is at least 0 here; a NaN is in the sum.
@@ -144,7 +140,7 @@ impl Measure<5> for Exponentials {
     }
 
     #[inline(always)]
-    unsafe fn join<S: Simd>(acc: &mut [S::F; 5], others: [S::F; 5], one: S::F) {
+    unsafe fn join<S: Simd>(acc: &mut [S::F; 4], others: [S::F; 4], one: S::F) {
         // SAFETY: passed on from the caller.
         unsafe {
             let [sum, error] = two_sums::<S>(acc[0], others[0], one);
@@ -155,19 +151,19 @@ impl Measure<5> for Exponentials {
     }
 
     #[inline(always)]
-    fn merged(parts: [f64; 5], others: [f64; 5]) -> [f64; 5] {
+    fn merged(parts: [f64; 4], others: [f64; 4]) -> [f64; 4] {
         let [sum, error] = two_sum(parts[0], others[0]);
-        [sum, parts[1] + (error + others[1]), parts[2].max(others[2]), parts[3], parts[4]]
+        [sum, parts[1] + (error + others[1]), parts[2].max(others[2]), parts[3]]
     }
 
     #[inline(always)]
-    fn special([s, ..]: [f64; 5]) -> f64 {
+    fn special([s, ..]: [f64; 4]) -> f64 {
         // An infinite sum is in `first`.
         if s.is_nan() { s } else { 0.0 }
     }
 
     #[inline(always)]
-    fn first([s, e, largest, ..]: [f64; 5], len: f64) -> Interval {
+    fn first([s, e, largest, _]: [f64; 4], len: f64) -> Interval {
         let off = s * (EXPONENTIAL + len * len * power_of_two(-104));
         let known = (s > SUMS[0]) & (s < SUMS[1]) | s.is_nan();
         let found = Interval { high: s, low: e, off }.or(Interval::UNKNOWN, !known);
@@ -176,7 +172,7 @@ impl Measure<5> for Exponentials {
     }
 
     #[inline(always)]
-    fn second([.., origin, _]: [f64; 5], _: f64) -> Interval {
+    fn second([.., origin]: [f64; 4], _: f64) -> Interval {
         Interval { high: origin, low: 0.0, off: 0.0 }
     }
 }

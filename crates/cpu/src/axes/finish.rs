@@ -124,7 +124,16 @@ pub(super) struct Wanted<'a> {
     /// What the second sum is certainly above, if the first or the second is to be of use.
     pub(super) least: Option<f64>,
     /// The elements of each output were multiplied by its power of two.
-    pub(super) scales: Option<&'a [f64]>,
+    pub(super) scales: Option<Scales<'a>>,
+}
+
+/// What elements were multiplied by before they were added.
+#[derive(Clone, Copy)]
+pub(super) struct Scales<'a> {
+    /// A power of two for each output.
+    pub(super) of: &'a [f64],
+    /// Whether the second sums are of squares.
+    pub(super) squares: bool,
 }
 
 /// Writes the sums of outputs, which are counted from the first of a request, and is told how many
@@ -145,11 +154,12 @@ impl Request<'_> {
             sums(first..first + count, lens, pair);
             let found = match asked {
                 // The first sums are answers: see `exponentials::Logarithms`.
-                Asked::Sum | Asked::LogSum if least.is_none() => &pair.first,
+                Asked::Sum | Asked::LogSum if scales.is_none() => &pair.first,
                 Asked::Second if least.is_none() && scales.is_none() => &pair.second,
                 _ => {
                     let (lens, pair, numbers) = (&*lens, &*pair, &mut *numbers);
-                    let scales = scales.map(|scales| &scales[first..first + count]);
+                    let scales = scales
+                        .map(|scales| Scales { of: &scales.of[first..first + count], ..scales });
                     let finish = Finish { asked, lens, pair, least, scales, count, numbers };
                     dispatch_accumulators(isa, finish);
                     &*numbers
@@ -238,7 +248,7 @@ struct Finish<'a> {
     /// The sums that are asked for: see [`Asked::first`] and [`Asked::second`].
     pair: &'a Pair,
     least: Option<f64>,
-    scales: Option<&'a [f64]>,
+    scales: Option<Scales<'a>>,
     count: usize,
     numbers: &'a mut Intervals,
 }
@@ -341,8 +351,9 @@ impl Finish<'_> {
             }
         }
         if let Some(scales) = self.scales {
-            let times = if matches!(ASKED, ROOT | DEVIATION) { 1 } else { 2 };
-            for (i, &scale) in scales.iter().enumerate() {
+            let squared = ASKED == VARIANCE || ASKED == SECOND && scales.squares;
+            let times = if squared { 2 } else { 1 };
+            for (i, &scale) in scales.of.iter().enumerate() {
                 let (number, exponent) = (self.numbers.get(i), exponent_of(scale));
                 if exponent != 0 && !number.is_special() {
                     let (number, whole) = number.times_power(-times * exponent);

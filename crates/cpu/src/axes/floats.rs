@@ -6,16 +6,16 @@
 )]
 
 use super::exponentials::Logarithms;
-use super::finish::{Asked, Intervals, Pair, Request, Scratch, TOGETHER, Wanted};
+use super::finish::{Asked, Intervals, Pair, Request, Scales, Scratch, TOGETHER, Wanted};
 use super::fold::{
     Accumulators, Cells, Fold, Left, Part, RaggedCells, RaggedFold, begin_with, of_one_fold,
 };
 use super::lengths::Lengths;
 use super::lift::{Lift, lift};
-use super::measures::{FLUSHED, Frame, LARGEST_SCALE, LEAST_SQUARES, LOST, Measure};
+use super::measures::{FLUSHED, LARGEST_SCALE, LEAST_SQUARES, LOST, Measure, origin};
 use super::round::{Interval, Narrow};
 use super::short::{self, Short, Single};
-use super::survey::{Outputs, Survey};
+use super::survey::{self, Outputs, Survey};
 use crate::exact::Widen;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
@@ -34,8 +34,8 @@ const MOST_LANES: usize = 8;
 /// Elements of rows that are added side by side.
 const SHORT: usize = 16;
 
-/// Elements that are lifted at a time.
-const LIFTED: usize = 1024;
+/// Elements that are scaled at a time.
+const SCALED: usize = 1024;
 
 /// No bits, all bits, none: which elements count.
 static MASK: [f64; 6 * MOST_LANES] = {
@@ -111,14 +111,24 @@ unsafe fn masked<S: Simd, M: Measure<P>, const P: usize>(
     }
 }
 
+/// Whether all elements are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Surveyed {
+    No,
+    /// And not added: outputs of infinities and NaNs are answered, of which sums do not tell that may
+    /// overflow.
+    Specials,
+    /// Before they are added, and scaled if they are f64: their sums do not overflow then.
+    Scaled,
+}
+
 /// An operation on floats, by one measure.
 pub(super) struct Floats<O, M, const P: usize> {
     isa: Isa,
     asked: Asked,
     /// The type of the answers: that of the elements, or one that elements were widened from.
     dtype: DType,
-    /// Whether all elements are looked at before they are added, of measures with a frame.
-    surveyed: bool,
+    surveyed: Surveyed,
     /// Whether elements are, or were, shorter than f64, so that no sums are beyond that.
     pub(super) short: bool,
     measure: PhantomData<(O, M)>,
@@ -134,18 +144,27 @@ impl<O, M, const P: usize> Copy for Floats<O, M, P> {}
 impl<O: Operands, M, const P: usize> Floats<O, M, P> {
     pub(super) fn new(isa: Isa, asked: Asked, dtype: DType, _measure: M) -> Self {
         let short = <O::Item as Element>::DTYPE.size() < 8;
-        Floats { isa, asked, dtype, surveyed: false, short, measure: PhantomData }
+        Floats { isa, asked, dtype, surveyed: Surveyed::No, short, measure: PhantomData }
     }
 
-    /// The same with frames that suit all elements of an output.
+    /// The same with what suits all elements of an output.
     pub(super) fn surveyed(self) -> Self {
-        Floats { surveyed: true, ..self }
+        Floats { surveyed: Surveyed::Scaled, ..self }
+    }
+
+    /// The same for outputs of infinities and NaNs, and for no others.
+    pub(super) fn specials(self) -> Self {
+        Floats { surveyed: Surveyed::Specials, ..self }
+    }
+
+    fn is_surveyed(&self) -> bool {
+        self.surveyed != Surveyed::No
     }
 
     /// Adds elements. Beside the largest of a survey those that are subnormal, and their squares, are
     /// too small to matter: see [`FLUSHED`].
     fn run(&self, kernel: impl Kernel) {
-        if self.surveyed {
+        if self.is_surveyed() {
             fpenv::flushing(|| dispatch_accumulators(self.isa, kernel));
         } else {
             dispatch_accumulators(self.isa, kernel);
@@ -180,6 +199,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
         !M::SHIFTED
     }
 
+    fn is_for_specials(&self) -> bool {
+        self.surveyed == Surveyed::Specials
+    }
+
     fn cells(&self) -> Box<dyn Cells> {
         Box::new(FloatCells::new(self))
     }
@@ -204,18 +227,20 @@ struct FloatCells<O: Operands, M, const P: usize> {
     surveys: bool,
     /// Whether elements are left to another stage.
     leaves: bool,
-    /// What elements of each output are lifted by, if some are: their scale is 1 until they are added.
+    /// What a survey finds of each output: the least element, the greatest one, and NaN if there is one.
+    found: [Vec<f64>; 3],
+    /// What elements of each output are lifted by, and multiplied by then.
     lifts: Vec<u64>,
-    /// Lifted elements.
-    lifted: Vec<f64>,
+    scales: Vec<f64>,
+    /// Such elements.
+    scaled: Vec<f64>,
     scratch: Scratch,
 }
 
 impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
-    /// Whether squares of f64 are summed, and whether those of scaled ones are.
-    const LEAVES: bool =
-        M::PRODUCTS && !O::PAIRED && matches!(<O::Item as Element>::DTYPE, DType::F64);
-    const LIFTS: bool = Self::LEAVES && M::FRAMED;
+    /// Whether elements are f64 that may be scaled.
+    const SCALES: bool =
+        M::SCALES && !O::PAIRED && matches!(<O::Item as Element>::DTYPE, DType::F64);
 
     fn new(fold: &Floats<O, M, P>) -> Self {
         FloatCells {
@@ -225,8 +250,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
             firsts: Vec::new(),
             surveys: false,
             leaves: false,
+            found: [const { Vec::new() }; 3],
             lifts: Vec::new(),
-            lifted: Vec::new(),
+            scales: Vec::new(),
+            scaled: Vec::new(),
             scratch: Scratch::default(),
         }
     }
@@ -234,29 +261,22 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
     /// Makes these elements the origins of outputs from `place` on.
     fn set_origins(&mut self, place: usize, items: impl Iterator<Item = O::Item>) {
         if const { M::SHIFTED } {
-            let [origins, scales] = self
-                .parts
-                .get_disjoint_mut([Frame::origin(P), Frame::scale(P)])
-                .expect("two parts");
+            let origins = &mut self.parts[origin(P)];
             self.firsts.resize(origins.len(), <O::Item as bytemuck::Zeroable>::zeroed());
-            let to = origins[place..].iter_mut().zip(&scales[place..]);
-            for (((origin, scale), first), x) in to.zip(&mut self.firsts[place..]).zip(items) {
-                *first = if x.wide().is_finite() {
-                    x
-                } else {
-                    <O::Item as bytemuck::Zeroable>::zeroed()
-                };
-                *origin = first.wide() * scale;
+            for ((origin, first), x) in
+                origins[place..].iter_mut().zip(&mut self.firsts[place..]).zip(items)
+            {
+                let is_usual = x.wide().is_finite();
+                *first = if is_usual { x } else { <O::Item as bytemuck::Zeroable>::zeroed() };
+                *origin = first.wide();
             }
         }
     }
 
     /// Looks at elements.
     fn survey(&mut self, place: usize, outputs: Outputs<'_, O::Item>) {
-        let some = place..place + outputs.count();
-        let [least, greatest] = self.parts.get_disjoint_mut([0, 1]).expect("two parts");
-        let (least, greatest) = (&mut least[some.clone()], &mut greatest[some]);
-        dispatch_accumulators(self.fold.isa, Survey { outputs, least, greatest });
+        let found = some_of(&mut self.found, place..place + outputs.count());
+        dispatch_accumulators(self.fold.isa, Survey { outputs, found });
     }
 
     /// Adds each row to its output, from `place` on.
@@ -264,14 +284,14 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         if self.surveys {
             return self.survey(place, Outputs::Rows(rows[0]));
         }
-        if const { Self::LEAVES } {
+        if const { Self::SCALES } {
             let row = (rows[0].count() > 0).then(|| rows[0].row(0));
             if self.leaves(row.and_then(|row| row.first().zip(row.last()))) {
                 return;
             }
         }
-        if const { Self::LIFTS } && !self.lifts.is_empty() {
-            return self.add_lifted_rows(place, rows[0]);
+        if const { Self::SCALES } && self.fold.is_surveyed() {
+            return self.add_scaled_rows(place, rows[0]);
         }
         let some = place..place + rows[0].count();
         assert!(rows[1].count() == some.len());
@@ -286,25 +306,25 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         if self.surveys {
             return self.survey(place, Outputs::Columns(one));
         }
-        if const { Self::LEAVES } {
+        if const { Self::SCALES } {
             let row = |row: usize| one.row(row).first();
             let last = one.rows().checked_sub(1);
             if self.leaves(last.and_then(|last| row(0).zip(row(last)))) {
                 return;
             }
         }
-        if const { Self::LIFTS } && !self.lifts.is_empty() {
-            return self.add_lifted_columns(place, one);
+        if const { Self::SCALES } && self.fold.is_surveyed() {
+            return self.add_scaled_columns(place, one);
         }
         assert!(one.columns() == two.columns() && one.rows() == two.rows());
         let parts = some_of(&mut self.parts, place..place + one.columns());
         self.fold.run(Columns::<O, M, P> { tables, parts, measure: PhantomData });
     }
 
-    /// Whether elements are left to the stage that surveys them: squares of subnormal ones are 0, and
-    /// their sums take long. Two of them have to do for a table, and a table for all.
+    /// Whether elements are left to the stage that surveys them: sums of subnormal ones take long, and
+    /// their squares are 0. Two of them have to do for a table, and a table for all.
     fn leaves(&mut self, ends: Option<(&O::Item, &O::Item)>) -> bool {
-        if !self.fold.surveyed && !self.leaves {
+        if !self.fold.is_surveyed() && !self.leaves {
             let is_tiny =
                 |(x, y): (&O::Item, &O::Item)| x.wide().is_subnormal() && y.wide().is_subnormal();
             self.leaves = ends.is_some_and(is_tiny);
@@ -312,23 +332,20 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         self.leaves
     }
 
-    /// Adds rows of f64, of which some are lifted.
-    fn add_lifted_rows(&mut self, place: usize, rows: Rows<'_, O::Item>) {
-        self.lifted.resize(LIFTED, 0.0);
+    /// Adds rows of f64, scaled.
+    fn add_scaled_rows(&mut self, place: usize, rows: Rows<'_, O::Item>) {
+        self.scaled.resize(SCALED, 0.0);
         for row in 0..rows.count() {
             let output = place + row..place + row + 1;
-            let lifts = &self.lifts[output.clone()];
-            let is_lifted = const { M::SHIFTED } && lifts[0] != 0;
-            let origin = self.parts[Frame::origin(P)][output.start];
-            let firsts = if is_lifted {
-                &[O::Item::at_once(origin)][..]
-            } else {
-                self.firsts.get(output.clone()).unwrap_or_default()
+            let (lifts, scales) = (&self.lifts[output.clone()], &self.scales[output.clone()]);
+            let firsts = match self.parts[P - 1].get(output.start) {
+                Some(&origin) if M::SHIFTED => &[O::Item::at_once(origin)][..],
+                _ => &[],
             };
-            for items in rows.row(row).chunks(LIFTED) {
-                let to = &mut self.lifted[..items.len()];
+            for items in rows.row(row).chunks(SCALED) {
+                let to = &mut self.scaled[..items.len()];
                 let items = Table::of(bytemuck::cast_slice(items), items.len());
-                dispatch_accumulators(self.fold.isa, Lift { items, lifts, to });
+                self.fold.run(Lift { items, lifts, scales, to });
                 let rows = [Rows::Table(Table::of(bytemuck::cast_slice(to), to.len())); 2];
                 let parts = some_of(&mut self.parts, output.clone());
                 self.fold.run(RowByRow::<O, M, P> { rows, firsts, parts, measure: PhantomData });
@@ -336,24 +353,44 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         }
     }
 
-    /// Adds columns of f64, of which some are lifted.
-    fn add_lifted_columns(&mut self, place: usize, table: Table<'_, O::Item>) {
+    /// Adds columns of f64, scaled.
+    fn add_scaled_columns(&mut self, place: usize, table: Table<'_, O::Item>) {
         let columns = table.columns();
         let outputs = place..place + columns;
-        let lifts = &self.lifts[outputs.clone()];
-        let step = (LIFTED / columns.max(1)).max(1);
+        let (lifts, scales) = (&self.lifts[outputs.clone()], &self.scales[outputs.clone()]);
+        let step = (SCALED / columns.max(1)).max(1);
         for row in (0..table.rows()).step_by(step) {
             let rows = step.min(table.rows() - row);
-            self.lifted.resize(rows * columns, 0.0);
-            let to = &mut self.lifted[..];
+            self.scaled.resize(rows * columns, 0.0);
+            let to = &mut self.scaled[..];
             let origin = table.at(row, 0).cast();
             let items = Table::of_any(origin, table.stride(), rows, columns);
             // SAFETY: rows of the table, whose elements are f64.
             let items = unsafe { items.of_elements() };
-            dispatch_accumulators(self.fold.isa, Lift { items, lifts, to });
+            self.fold.run(Lift { items, lifts, scales, to });
             let tables = [Table::of(bytemuck::cast_slice(to), columns); 2];
             let parts = some_of(&mut self.parts, outputs.clone());
             self.fold.run(Columns::<O, M, P> { tables, parts, measure: PhantomData });
+        }
+    }
+
+    /// The sums of some outputs that were surveyed: infinite or NaN ones are known, and of others
+    /// elements were lost that are far smaller than the largest, unless all are lifted.
+    fn surveyed(&self, outputs: Range<usize>, lens: &[f64; TOGETHER], pair: &mut Pair) {
+        for (i, output) in outputs.enumerate() {
+            let found = self.found.each_ref().map(|part| part[output]);
+            let [least, greatest, _] = found;
+            let is_exact = self.lifts[output] != 0 || (least == 0.0) & (greatest == 0.0);
+            let lost = if is_exact { 0.0 } else { lens[i] * FLUSHED };
+            let (first, second) = (pair.first.get(i), pair.second.get(i));
+            let [special, infinite] = survey::specials(found);
+            let is_scaled = self.fold.surveyed == Surveyed::Scaled;
+            let number = Interval { off: first.off + lost, ..first }.only_if(is_scaled);
+            pair.first.set(i, number.or_special(special));
+            // Magnitudes and squares of which something was lost are none, or their sum is not 0.
+            let lost = if second.high == 0.0 { 0.0 } else { lost };
+            let number = Interval { off: second.off + lost, ..second }.only_if(is_scaled);
+            pair.second.set(i, number.or_special(infinite));
         }
     }
 }
@@ -371,9 +408,6 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
     fn clear(&mut self, count: usize) {
         self.leaves = false;
         self.parts.iter_mut().for_each(|part| begin_with(part, count, 0.0));
-        if const { M::FRAMED } {
-            self.parts[Frame::scale(P)][..count].fill(1.0);
-        }
     }
 
     fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
@@ -387,26 +421,26 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         // Where a product underflowed its error is lost.
         let losing = M::PRODUCTS && is_long;
         let least = (losing && !O::PAIRED && asked.second()).then_some(LEAST_SQUARES);
-        let is_scaled = self.fold.surveyed && Self::LEAVES;
         let lost = if losing && O::PAIRED { LOST } else { 0.0 };
-        let lost = if is_scaled { FLUSHED } else { lost };
-        let FloatCells { parts, scratch, lifts, .. } = self;
-        if const { Self::LIFTS } {
-            set_scales(&mut parts[Frame::scale(P)], lifts, LARGEST_SCALE);
-        }
-        let scales = is_scaled.then(|| &parts[Frame::scale(P)][..]);
+        let is_scaled = self.fold.is_surveyed() && Self::SCALES;
+        let mut scratch = core::mem::take(&mut self.scratch);
+        let scales = is_scaled.then_some(Scales { of: &self.scales, squares: M::PRODUCTS });
         let wanted = Wanted { asked, dtype, least, scales };
-        let request = Request { isa, lengths, scratch, missing };
+        let request = Request { isa, lengths, scratch: &mut scratch, missing };
         request.finish(wanted, to, &mut |outputs, lens, pair| {
-            let parts = parts.each_ref().map(|part| &part[outputs.clone()]);
-            let Pair { first, second } = pair;
-            let (first, second) =
-                (asked.first().then_some(first), asked.second().then_some(second));
+            let parts = self.parts.each_ref().map(|part| &part[outputs.clone()]);
+            let (first, second) = (
+                asked.first().then_some(&mut pair.first),
+                asked.second().then_some(&mut pair.second),
+            );
             let measure = PhantomData;
             dispatch_accumulators(
                 isa,
                 Bounds::<O, M, P> { parts, lens, exact, lost, short, first, second, measure },
             );
+            if is_scaled {
+                self.surveyed(outputs.clone(), lens, pair);
+            }
             if asked == Asked::LogSum {
                 dispatch_accumulators(isa, Logarithms { pair, is_long });
                 for i in (0..outputs.len()).filter(|&i| lens[i] == 0.0) {
@@ -414,6 +448,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
                 }
             }
         });
+        self.scratch = scratch;
     }
 }
 
@@ -431,42 +466,45 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
     }
 
     fn begin_survey(&mut self, count: usize) -> bool {
-        self.surveys = self.fold.surveyed;
+        self.surveys = self.fold.is_surveyed();
         if self.surveys {
-            self.parts[0][..count].fill(f64::INFINITY);
-            self.parts[1][..count].fill(f64::NEG_INFINITY);
-            self.lifts.clear();
+            for (part, none) in self.found.iter_mut().zip(survey::NONE) {
+                begin_with(part, count, none);
+            }
             // Those of other elements are none of these.
             self.firsts.fill(<O::Item as bytemuck::Zeroable>::zeroed());
         }
         self.surveys
     }
 
-    fn end_survey(&mut self, count: usize) {
+    fn end_survey(&mut self, count: usize) -> bool {
         self.surveys = false;
-        let mut firsts = Vec::with_capacity(count);
-        for i in 0..count {
-            let [first, scale] = M::frame(self.parts[0][i], self.parts[1][i]);
-            self.parts[Frame::scale(P)][i] = scale;
-            firsts.push(O::Item::at_once(first));
+        let [least, greatest, _] = &self.found;
+        let frames = least[..count].iter().zip(greatest).map(|(&x, &y)| M::frame(x, y));
+        let frames: Vec<[f64; 2]> = frames.collect();
+        self.set_origins(0, frames.iter().map(|&[first, _]| O::Item::at_once(first)));
+        if const { !Self::SCALES } {
+            return true;
         }
-        if const { Self::LIFTS } {
-            let lifts = firsts.iter().map(|first| lift(first.wide()));
-            if lifts.clone().any(|lift| lift != 0) {
-                self.lifts.extend(lifts);
+        self.lifts.clear();
+        self.scales.clear();
+        let mut is_usual = false;
+        for (i, &[first, scale]) in frames.iter().enumerate() {
+            let lift = lift(first);
+            let scale = if lift == 0 { scale } else { LARGEST_SCALE };
+            self.lifts.push(lift);
+            self.scales.push(scale);
+            if const { M::SHIFTED } {
+                self.parts[origin(P)][i] *= scale;
             }
+            let found = self.found.each_ref().map(|part| part[i]);
+            is_usual |= survey::specials(found)[1].is_finite();
         }
-        self.set_origins(0, firsts.into_iter());
-        if const { Self::LIFTS } {
-            set_scales(&mut self.parts[Frame::scale(P)], &self.lifts, 1.0);
-        }
-        for part in &mut self.parts[..2] {
-            part[..count].fill(0.0);
-        }
+        is_usual && self.fold.surveyed == Surveyed::Scaled
     }
 
     fn wants_origins(&self) -> bool {
-        M::SHIFTED && !self.fold.surveyed
+        M::SHIFTED && !self.fold.is_surveyed()
     }
 
     fn neutral(&self, place: usize, to: &mut [u8]) {
@@ -550,7 +588,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
         let count = rows.rows();
         if self.begin_survey(count) {
             self.add_rows(0, [Rows::Ragged(rows); 2]);
-            self.end_survey(count);
+            if !self.end_survey(count) {
+                return;
+            }
         } else if const { M::SHIFTED } {
             let first = |row: usize| rows.row(row).first().copied();
             let zero = <O::Item as bytemuck::Zeroable>::zeroed();
@@ -588,13 +628,6 @@ fn single_magnitude<O: Operands, M: Measure<P>, const P: usize>(asked: Asked) ->
         // The root of a square.
         Asked::Root => Some(true),
         Asked::Variance { .. } | Asked::High | Asked::Low => None,
-    }
-}
-
-/// The scale of outputs that are lifted.
-fn set_scales(scales: &mut [f64], lifts: &[u64], scale: f64) {
-    for (to, _) in scales.iter_mut().zip(lifts).filter(|(_, lift)| **lift != 0) {
-        *to = scale;
     }
 }
 
@@ -892,21 +925,16 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
         }
     }
 
-    /// The origin and the scale of an output, and an element that adds nothing, in all lanes.
+    /// The origin of an output, and an element that adds nothing, in all lanes.
     #[inline(always)]
-    unsafe fn frame<S: Simd>(&self, output: usize) -> [S::F; 3] {
-        let frame = if const { M::FRAMED } {
-            let [origin, scale] =
-                [Frame::origin(P), Frame::scale(P)].map(|p| self.parts[p][output]);
-            // Not the origin over the scale, which may be subnormal and then become zero.
-            let first = || if M::SHIFTED { self.firsts[output].wide() } else { 0.0 };
-            [origin, scale, M::NEUTRAL.unwrap_or_else(first)]
-        } else {
-            [0.0; 3]
-        };
-        let [origin, scale, neutral] = frame;
+    unsafe fn origin<S: Simd>(&self, output: usize) -> [S::F; 2] {
+        let (mut subtracted, mut neutral) = (0.0, 0.0);
+        if const { M::SHIFTED } {
+            subtracted = self.parts[origin(P)][output];
+            neutral = M::NEUTRAL.unwrap_or_else(|| self.firsts[output].wide());
+        }
         // SAFETY: passed on from the caller.
-        unsafe { [S::splat(origin), S::splat(scale), S::splat(neutral)] }
+        unsafe { [S::splat(subtracted), S::splat(neutral)] }
     }
 
     /// A row, and the second array's.
@@ -999,7 +1027,7 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
                     let mask = MASK.as_ptr().add(4 * MOST_LANES - left);
                     let [p, q] = self.starts(first + lane).map(|start| start.wrapping_add(at));
                     let [a, b] = O::load::<S>(p, q);
-                    let [.., neutral] = self.frame::<S>(first + lane);
+                    let [_, neutral] = self.origin::<S>(first + lane);
                     let a = masked::<S, M, P>(a, mask, neutral);
                     let b = masked::<S, M, P>(b, mask.add(S::LANES), neutral);
                     (rows[0][0][lane], rows[0][1][lane]) = (a[0], a[1]);
@@ -1029,12 +1057,11 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
         let whole = row.len() / group * group;
         // SAFETY: as in `run`.
         unsafe {
-            let [origin, scale, neutral] = self.frame::<S>(output);
+            let [subtracted, neutral] = self.origin::<S>(output);
             let mut acc = [[S::splat(0.0); P]; 2];
-            if const { M::FRAMED } {
-                for acc in &mut acc {
-                    [acc[Frame::origin(P)], acc[Frame::scale(P)]] = [origin, scale];
-                }
+            if const { M::SHIFTED } {
+                acc[0][origin(P)] = subtracted;
+                acc[1][origin(P)] = subtracted;
             }
             for at in (0..whole).step_by(group) {
                 prefetch::ahead(&row[at..at + group]);

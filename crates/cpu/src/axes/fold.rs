@@ -34,6 +34,10 @@ pub(crate) trait Fold: Sync {
     fn has_sums(&self) -> bool {
         true
     }
+    /// Whether outputs of infinities and NaNs are answered, and no others.
+    fn is_for_specials(&self) -> bool {
+        false
+    }
     /// Accumulators, which have memory from when they are [cleared](Accumulators::clear): what is
     /// answered from registers needs none.
     fn cells(&self) -> Box<dyn Cells>;
@@ -98,9 +102,10 @@ pub(crate) trait Cells: Accumulators + Any + Send {
         let _ = count;
         false
     }
-    /// Ends a survey: elements are added from now on.
-    fn end_survey(&mut self, count: usize) {
+    /// Ends a survey: elements are added from now on. False if they need not be.
+    fn end_survey(&mut self, count: usize) -> bool {
         let _ = count;
+        true
     }
     /// Whether the first elements of outputs have to be told before all others.
     fn wants_origins(&self) -> bool {

@@ -17,11 +17,12 @@ pub(super) fn lift(largest: f64) -> u64 {
     if largest.is_subnormal() { EXPONENT } else { 0 }
 }
 
-/// Copies elements, multiplied by 2^1000 where they are lifted.
+/// Copies elements: multiplied by 2^1000 where they are lifted, or by their scale.
 pub(super) struct Lift<'a> {
     pub(super) items: Table<'a, u64>,
     /// Of each column; or of all elements, if it is a single one.
     pub(super) lifts: &'a [u64],
+    pub(super) scales: &'a [f64],
     pub(super) to: &'a mut [f64],
 }
 
@@ -30,18 +31,20 @@ impl Kernel for Lift<'_> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Lift { items, lifts, to } = self;
+        let Lift { items, lifts, scales, to } = self;
         let of = |x: u64, lift: u64| f64::from_bits(x | lift) - f64::from_bits((x & SIGN) | lift);
         for (row, to) in to.chunks_exact_mut(items.columns()).enumerate() {
             let row = &items.row(row)[..to.len()];
-            if let [lift] = *lifts {
+            if let ([lift], [scale]) = (lifts, scales) {
                 for i in 0..to.len() {
-                    to[i] = of(row[i], lift);
+                    to[i] =
+                        if *lift == 0 { f64::from_bits(row[i]) * scale } else { of(row[i], *lift) };
                 }
             } else {
-                let lifts = &lifts[..to.len()];
+                let (lifts, scales) = (&lifts[..to.len()], &scales[..to.len()]);
                 for i in 0..to.len() {
-                    to[i] = of(row[i], lifts[i]);
+                    let scaled = f64::from_bits(row[i]) * scales[i];
+                    to[i] = if lifts[i] == 0 { scaled } else { of(row[i], lifts[i]) };
                 }
             }
         }

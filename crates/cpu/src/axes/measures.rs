@@ -27,16 +27,8 @@ use crate::simd::Simd;
 pub(super) const SUM: usize = 3;
 const FINE: usize = 4;
 
-/// What f64 are multiplied by so that their sum overflows only where one of them is infinite or
-/// NaN: there are fewer than 2^64 of them.
-pub(super) const SMALLER: f64 = power_of_two(-100);
-
-/// Adds what tells infinite and NaN elements from sums that overflow.
-#[inline(always)]
-unsafe fn add_special<S: Simd>(special: &mut S::F, x: S::F) {
-    // SAFETY: passed on from the caller.
-    unsafe { *special = S::add(*special, S::mul(x, S::splat(SMALLER))) }
-}
+/// The share of sums of squares that is more than what they may have lost: see [`framed`].
+const SHARE: f64 = power_of_two(-100);
 
 /// Sums of squares above this have lost nothing that matters: what underflows is below
 /// `2^-1074` a term, and there are fewer than `2^64` terms.
@@ -50,32 +42,22 @@ pub(super) const LOST: f64 = 2e-323;
 /// together.
 pub(super) const FLUSHED: f64 = power_of_two(-1018);
 
-/// What elements are brought to before they are squared, so that squares neither overflow nor
-/// underflow, nor cancel where the variance is far smaller than the mean: they are multiplied by a
-/// power of two, and one of them, multiplied likewise, is subtracted. That is the output's first
-/// element, and the scale is 1; or a survey of all elements has found both. The last two parts of an
-/// output are its origin, which is 0 if there is none, and its scale.
-pub(super) struct Frame;
+/// What is subtracted from elements before they are squared, so that squares do not cancel where the
+/// variance is far smaller than the mean: the output's first element, or the one of the largest
+/// magnitude. It is the last part of an output.
+pub(super) const fn origin(parts: usize) -> usize {
+    parts - 1
+}
 
-impl Frame {
-    /// Of `P` parts, the origin.
-    pub(super) const fn origin(parts: usize) -> usize {
-        parts - 2
-    }
-    /// The scale.
-    pub(super) const fn scale(parts: usize) -> usize {
-        parts - 1
-    }
-
-    /// The element of the largest magnitude and what brings it to between 1 and 2, of elements from
-    /// `least` to `greatest`: squares of what is 2^-537 of it are lost, and far too small to matter.
-    #[inline(always)]
-    fn of_largest(least: f64, greatest: f64) -> [f64; 2] {
-        let largest = if -least > greatest { least } else { greatest };
-        // Subnormal numbers are not brought as far, nor what is next to infinite; zeros need not be.
-        let exponent = exponent_of(largest).clamp(-FARTHEST, FARTHEST);
-        [largest, if largest == 0.0 { 1.0 } else { power_of_two(-exponent) }]
-    }
+/// The element of the largest magnitude and what brings it to between 1 and 2, of elements from `least`
+/// to `greatest`: their sums do not overflow then, and squares of what is 2^-537 of it are lost, and far
+/// too small to matter.
+#[inline(always)]
+pub(super) fn of_largest(least: f64, greatest: f64) -> [f64; 2] {
+    let largest = if -least > greatest { least } else { greatest };
+    // Subnormal numbers are not brought as far, nor what is next to infinite; zeros need not be.
+    let exponent = exponent_of(largest).clamp(-FARTHEST, FARTHEST);
+    [largest, if largest == 0.0 { 1.0 } else { power_of_two(-exponent) }]
 }
 
 /// The largest exponent of a scale, either way.
@@ -98,21 +80,20 @@ pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
     unsafe fn join<S: Simd>(acc: &mut [S::F; P], others: [S::F; P], one: S::F);
     /// The same for one lane.
     fn merged(parts: [f64; P], others: [f64; P]) -> [f64; P];
-    /// Whether the last two parts of an output are no sums, but its [`Frame`].
-    const FRAMED: bool = false;
-    /// Whether the frame has an origin.
+    /// Whether the last part of an output is no sum, but its [`origin`].
     const SHIFTED: bool = false;
+    /// Whether f64 may be multiplied by a power of two beforehand.
+    const SCALES: bool = true;
     /// The origin, before it is multiplied, and the scale of an output whose elements are from
     /// `least` to `greatest`.
     #[inline(always)]
     fn frame(least: f64, greatest: f64) -> [f64; 2] {
-        Frame::of_largest(least, greatest)
+        of_largest(least, greatest)
     }
     /// What adds nothing, where that is neither the origin nor 0.
     const NEUTRAL: Option<f64> = None;
-    /// NaN or infinite if elements are, and then what their sum or that of their magnitudes is;
-    /// finite where they are finite, or where there is no telling. It is for f64: sums of shorter
-    /// floats do not overflow, so that they are that themselves.
+    /// NaN if elements are, where sums tell; finite where there is no telling. It is for f64: sums of
+    /// shorter floats do not overflow, so that they are that themselves.
     fn special(parts: [f64; P]) -> f64 {
         let _ = parts;
         0.0
@@ -170,14 +151,12 @@ unsafe fn add_fine<S: Simd>([s, e, l, b]: [&mut S::F; FINE], x: S::F, one: S::F)
     }
 }
 
-/// Parts that are sums with the errors of their errors, and one that tells [special] elements.
-///
-/// [special]: Measure::special
+/// Parts that are sums with the errors of their errors.
 #[inline(always)]
 unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
     // SAFETY: passed on from the caller.
     unsafe {
-        for p in (0..P - 1).step_by(FINE) {
+        for p in (0..P).step_by(FINE) {
             let [mut s, mut e, mut l, mut b] = [acc[p], acc[p + 1], acc[p + 2], acc[p + 3]];
             add_fine::<S>([&mut s, &mut e, &mut l, &mut b], others[p], one);
             let [errors, rest] = two_sums::<S>(e, others[p + 1], one);
@@ -185,7 +164,6 @@ unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F;
             b = S::add(S::add(b, S::abs(rest)), others[p + 3]);
             (acc[p], acc[p + 1], acc[p + 2], acc[p + 3]) = (s, errors, l, b);
         }
-        acc[P - 1] = S::add(acc[P - 1], others[P - 1]);
     }
 }
 
@@ -193,7 +171,7 @@ unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F;
 #[inline(always)]
 fn merged_fine<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
     let mut merged = parts;
-    for p in (0..P - 1).step_by(FINE) {
+    for p in (0..P).step_by(FINE) {
         let [s, error] = two_sum(parts[p], others[p]);
         let [e, rest] = two_sum(parts[p + 1], error);
         let [e, more] = two_sum(e, others[p + 1]);
@@ -202,7 +180,6 @@ fn merged_fine<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
         merged[p + 2] = parts[p + 2] + rest + more + others[p + 2];
         merged[p + 3] = parts[p + 3] + rest.abs() + more.abs() + others[p + 3];
     }
-    merged[P - 1] = parts[P - 1] + others[P - 1];
     merged
 }
 
@@ -277,7 +254,7 @@ macro_rules! measure {
         $join:ident, $merged:ident,
         |$S:ident, $acc:pat, $pair:pat, $one:ident| $step:expr,
         |$p:ident, $len:ident| $first:expr, $second:expr
-        $(, special $special:literal)? $(, nan $nan:literal)? $(, framed $shifted:literal)?;
+        $(, nan $nan:literal)? $(, shifted $shifted:literal)?;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -301,16 +278,9 @@ macro_rules! measure {
             }
             $(#[inline(always)]
             fn special(parts: [f64; $parts]) -> f64 {
-                parts[$special]
-            })?
-            $(#[inline(always)]
-            fn special(parts: [f64; $parts]) -> f64 {
                 nan_of(parts[$nan])
             })?
-            $(
-                const FRAMED: bool = true;
-                const SHIFTED: bool = $shifted;
-            )?
+            $(const SHIFTED: bool = $shifted;)?
             #[inline(always)]
             fn first($p: [f64; $parts], $len: f64) -> Interval {
                 $first
@@ -368,22 +338,13 @@ measure! {
         |S, [s, e, a], [x, _], one| add::<S>(s, e, a, S::abs(x), one),
         |p, len| elements(p, len), elements(p, len), nan 0;
     /// The elements, with the errors of their errors.
-    FinePlain: 5, false, join_fine, merged_fine,
-        |S, [s, e, l, b, special], [x, _], one| {
-            add_fine::<S>([s, e, l, b], x, one);
-            add_special::<S>(special, x);
-        },
-        |p, len| fine([p[0], p[1], p[2], p[3]], len), fine([p[0], p[1], p[2], p[3]], len),
-        special 4;
+    FinePlain: 4, false, join_fine, merged_fine,
+        |S, [s, e, l, b], [x, _], one| add_fine::<S>([s, e, l, b], x, one),
+        |p, len| fine(p, len), fine(p, len);
     /// Their absolute values likewise.
-    FineAbsolute: 5, false, join_fine, merged_fine,
-        |S, [s, e, l, b, special], [x, _], one| {
-            let x = S::abs(x);
-            add_fine::<S>([s, e, l, b], x, one);
-            add_special::<S>(special, x);
-        },
-        |p, len| fine([p[0], p[1], p[2], p[3]], len), fine([p[0], p[1], p[2], p[3]], len),
-        special 4;
+    FineAbsolute: 4, false, join_fine, merged_fine,
+        |S, [s, e, l, b], [x, _], one| add_fine::<S>([s, e, l, b], S::abs(x), one),
+        |p, len| fine(p, len), fine(p, len);
     /// The products; `SPLIT` if these have more than 53 bits.
     Products<const SPLIT>: 3, true, join_sums, merged_sums,
         |S, [s, e, a], pair, one| add_product::<S, SPLIT>([s, e, a], pair, one),
@@ -400,22 +361,20 @@ measure! {
         interval([p[3], p[4], p[5]], len).only_if((p[3] != 0.0) | (p[6] == 0.0)), nan 3;
     /// The elements and their squares, which f64 holds of shorter floats, with the errors of their
     /// errors: variances in f64 of a few of them often lie in the middle.
-    FineBoth: 9, true, join_fine, merged_fine,
-        |S, [s, e, l, b, t, f, m, c, special], [x, y], one| {
+    FineBoth: 8, true, join_fine, merged_fine,
+        |S, [s, e, l, b, t, f, m, c], [x, y], one| {
             add_fine::<S>([s, e, l, b], x, one);
             add_fine::<S>([t, f, m, c], S::mul(x, y), one);
-            add_special::<S>(special, x);
         },
-        |p, len| fine([p[0], p[1], p[2], p[3]], len), fine([p[4], p[5], p[6], p[7]], len),
-        special 8;
-    /// What elements are more than the origin, in the [`Frame`], and the squares of that; `LOSES` if
-    /// these may underflow.
-    Shifted<const LOSES>: 10, true, join_shifted, merged_shifted,
+        |p, len| fine([p[0], p[1], p[2], p[3]], len), fine([p[4], p[5], p[6], p[7]], len);
+    /// What elements are more than the [`origin`], and the squares of that; `LOSES` if these may
+    /// underflow.
+    Shifted<const LOSES>: 8, true, join_shifted, merged_shifted,
         |S, acc, [x, _], one| add_shifted::<S>(acc, x, one),
-        |p, len| interval([p[0], p[1], p[2]], len), shifted::<LOSES>(p, len), special 6, framed true;
+        |p, len| interval([p[0], p[1], p[2]], len), shifted::<LOSES>(p, len), shifted true;
     /// The same of floats shorter than f64 in plain sums, where all differences are exact.
-    RoughShifted: 5, true, join_rough_shifted, merged_rough_shifted,
-        |S, [s, t, odd, origin, _], [x, _], _one| {
+    RoughShifted: 4, true, join_rough_shifted, merged_rough_shifted,
+        |S, [s, t, odd, origin], [x, _], _one| {
             let d = S::sub(x, *origin);
             // Of the larger one and the difference another difference is exact (Dekker 1971).
             *odd = S::or_xor(*odd, S::add(d, *origin), x);
@@ -424,17 +383,7 @@ measure! {
             *t = S::add(*t, S::mul(d, d));
         },
         |p, len| rough(p[0], (len * p[1]).sqrt() * 1.01, len).only_if(p[2] == 0.0),
-        rough(p[1], p[1], len).only_if(p[2] == 0.0), framed true;
-    /// The squares of f64 in the [`Frame`], with their errors.
-    FramedSquares: 7, true, join_framed, merged_framed,
-        |S, [t, f, b, special, any, _, scale], [x, _], one| {
-            let y = S::mul(x, *scale);
-            add_product::<S, true>([t, f, b], [y, y], one);
-            add_special::<S>(special, S::abs(x));
-            *any = S::or(*any, x);
-        },
-        |p, len| framed([p[0], p[1], p[2]], p[4] == 0.0, len), framed([p[0], p[1], p[2]], p[4] == 0.0, len),
-        special 3, framed false;
+        rough(p[1], p[1], len).only_if(p[2] == 0.0), shifted true;
     /// The elements in a plain sum, and their magnitudes. Plain sums are for types of at
     /// most 24 bits: they are off by too little to matter for most outputs, and those
     /// that lie too close to the middle between two numbers are summed again.
@@ -567,9 +516,8 @@ fn merged_rough_shifted<const P: usize>(mut parts: [f64; P], others: [f64; P]) -
     parts
 }
 
-/// Parts of [`Shifted`] that are added, and of [`FramedSquares`].
+/// Parts of [`Shifted`] that are added.
 const ADDED: usize = 6;
-const ADDED_SQUARES: usize = 3;
 
 /// Adds what an element is more than the origin, and the square of that.
 ///
@@ -577,14 +525,13 @@ const ADDED_SQUARES: usize = 3;
 /// fused operation's; `2 d r` is rounded once, by less than what errors are assumed to be, and so is
 /// `r^2`, which is at most `2^-54` of that.
 #[inline(always)]
-unsafe fn add_shifted<S: Simd>(acc: &mut [S::F; 10], x: S::F, one: S::F) {
+unsafe fn add_shifted<S: Simd>(acc: &mut [S::F; 8], x: S::F, one: S::F) {
     // SAFETY: passed on from the caller.
     unsafe {
-        let [s, e, a, t, f, b, special, any, origin, scale] = acc;
-        let y = S::mul(x, *scale);
-        let d = S::sub(y, *origin);
-        let z = S::sub(d, y);
-        let r = S::sub(S::sub(y, S::sub(d, z)), S::add(*origin, z));
+        let [s, e, a, t, f, b, any, origin] = acc;
+        let d = S::sub(x, *origin);
+        let z = S::sub(d, x);
+        let r = S::sub(S::sub(x, S::sub(d, z)), S::add(*origin, z));
         add::<S>(s, e, a, d, one);
         *e = S::add(*e, r);
         *a = S::add(*a, S::abs(r));
@@ -592,95 +539,55 @@ unsafe fn add_shifted<S: Simd>(acc: &mut [S::F; 10], x: S::F, one: S::F) {
         let cross = S::mul(S::add(d, d), r);
         *f = S::add(*f, cross);
         *b = S::add(*b, S::abs(cross));
-        add_special::<S>(special, x);
         *any = S::or(*any, d);
     }
 }
 
-/// The interval of a sum of squares in a frame. `none` says that all of them are 0: the squares of
-/// what is tiny are as well.
+/// The interval of the squares of [`Shifted`]. Those of shorter floats are exact where no error was
+/// seen: variances of a few lie in the middle between two of them often. Those of f64 may underflow,
+/// and are 0 where all elements are the origin.
 ///
-/// A scaled element may be off by [`FLUSHED`], and its square by as much again. Sums above
+/// An element may be off by [`FLUSHED`], and its square by as much again. Sums above
 /// [`LEAST_SQUARES`], and no others are answered, have fewer than 2^64 terms, so that this is below
 /// 2^-280 of them.
 #[inline(always)]
-fn framed([t, f, b]: [f64; SUM], none: bool, len: f64) -> Interval {
+fn shifted<const LOSES: bool>([_, _, _, t, f, b, any, _]: [f64; 8], len: f64) -> Interval {
     let found = interval([t, f, b], len);
-    let off = if none {
+    if !LOSES {
+        return found;
+    }
+    let off = if any == 0.0 {
         0.0
     } else if t == 0.0 {
         f64::INFINITY
     } else {
-        found.off + t * SMALLER
+        found.off + t * SHARE
     };
     Interval { off, ..found }
 }
 
-/// The interval of the squares of [`Shifted`]. Those of shorter floats are exact where no error was
-/// seen: variances of a few lie in the middle between two of them often.
+/// Sums with their errors, and behind these what tells any difference; then the origin, which is the
+/// same of both.
 #[inline(always)]
-fn shifted<const LOSES: bool>(p: [f64; 10], len: f64) -> Interval {
-    if !LOSES {
-        return interval([p[3], p[4], p[5]], len);
-    }
-    // What is made smaller may become 0, or equal; but not equal to what is normal.
-    let [origin, scale] = [Frame::origin(10), Frame::scale(10)].map(|part| p[part]);
-    framed([p[3], p[4], p[5]], (p[7] == 0.0) & ((scale >= 1.0) | (origin.abs() >= 1.0)), len)
-}
-
-/// Sums with their errors, and behind these what tells special elements, and any; then the frame,
-/// which is the same of both.
-#[inline(always)]
-unsafe fn join_framed_parts<S: Simd, const P: usize, const N: usize>(
-    acc: &mut [S::F; P],
-    others: [S::F; P],
-    one: S::F,
-) {
+unsafe fn join_shifted<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
     // SAFETY: passed on from the caller.
     unsafe {
-        let (mut sums, mut more) = ([acc[0]; N], [acc[0]; N]);
-        sums.copy_from_slice(&acc[..N]);
-        more.copy_from_slice(&others[..N]);
-        join_sums::<S, N>(&mut sums, more, one);
-        acc[..N].copy_from_slice(&sums);
-        acc[N] = S::add(acc[N], others[N]);
-        acc[N + 1] = S::or(acc[N + 1], others[N + 1]);
+        let (mut sums, mut more) = ([acc[0]; ADDED], [acc[0]; ADDED]);
+        sums.copy_from_slice(&acc[..ADDED]);
+        more.copy_from_slice(&others[..ADDED]);
+        join_sums::<S, ADDED>(&mut sums, more, one);
+        acc[..ADDED].copy_from_slice(&sums);
+        acc[ADDED] = S::or(acc[ADDED], others[ADDED]);
     }
 }
 
 /// The same for one lane.
 #[inline(always)]
-fn merged_framed_parts<const P: usize, const N: usize>(
-    mut parts: [f64; P],
-    others: [f64; P],
-) -> [f64; P] {
-    let (mut sums, mut more) = ([0.0; N], [0.0; N]);
-    sums.copy_from_slice(&parts[..N]);
-    more.copy_from_slice(&others[..N]);
-    parts[..N].copy_from_slice(&merged_sums(sums, more));
-    parts[N] += others[N];
-    parts[N + 1] = f64::from_bits(parts[N + 1].to_bits() | others[N + 1].to_bits());
+fn merged_shifted<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    let (mut sums, mut more) = ([0.0; ADDED], [0.0; ADDED]);
+    sums.copy_from_slice(&parts[..ADDED]);
+    more.copy_from_slice(&others[..ADDED]);
+    parts[..ADDED].copy_from_slice(&merged_sums(sums, more));
+    parts[ADDED] = f64::from_bits(parts[ADDED].to_bits() | others[ADDED].to_bits());
     parts
-}
-
-#[inline(always)]
-unsafe fn join_shifted<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
-    // SAFETY: passed on from the caller.
-    unsafe { join_framed_parts::<S, P, ADDED>(acc, others, one) }
-}
-
-#[inline(always)]
-fn merged_shifted<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    merged_framed_parts::<P, ADDED>(parts, others)
-}
-
-#[inline(always)]
-unsafe fn join_framed<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
-    // SAFETY: passed on from the caller.
-    unsafe { join_framed_parts::<S, P, ADDED_SQUARES>(acc, others, one) }
-}
-
-#[inline(always)]
-fn merged_framed<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    merged_framed_parts::<P, ADDED_SQUARES>(parts, others)
 }

@@ -196,10 +196,10 @@ impl Question<'_> {
         let nans = seen.nan == NanPolicy::Propagate || !answer.is_float();
         let leaves_nans = (!nans).then_some(isa);
         stages.extend(folds.into_iter().map(|fold| Stage { fold, preparation, leaves_nans }));
-        // The first sums of f64 do not know infinities and NaNs.
+        // Of f64 a survey knows infinities and NaNs, which comes last.
         let knows = taken != DType::F64 || op == Op::Prod;
         if self.scatter == Scatter::Special && !knows && stages.len() > 1 {
-            stages.remove(0);
+            stages.drain(..stages.len() - 1);
         }
         if single {
             stages.truncate(1);

@@ -588,7 +588,11 @@ impl Run<'_> {
         if !surveyed.is_empty() {
             self.add_initial(&mut surveyed, outputs.len(), space);
             self.take_in(&mut surveyed, outputs.clone(), None, how, space);
-            surveyed.iter_mut().for_each(|cells| cells.end_survey(outputs.len()));
+            let surveys = surveyed.len();
+            let ends = surveyed.iter_mut().map(|cells| cells.end_survey(outputs.len()));
+            if !ends.fold(false, |needed, one| needed | one) && surveys == cells.len() {
+                return;
+            }
             // They come again.
             count(space);
         }
@@ -899,6 +903,14 @@ impl Run<'_> {
         }
         left.extend(space.missing.iter().map(|&place| (place, self.walk.places.at(begin + place))));
         let mut most = (outputs.len() - left.len(), team.start);
+        let stages = team.asked.stages;
+        let specials = stages.iter().position(|stage| stage.fold.is_for_specials());
+        let has_specials = specials.is_some() && {
+            // SAFETY: as above.
+            let found = unsafe { answers.run(begin - first, outputs.len()) };
+            let found: &[f64] = bytemuck::cast_slice(found);
+            left.iter().any(|&(place, _)| found[place].is_nan())
+        };
         let size = answers.dtype.size();
         // What is counted below is not what other operations were told.
         let counts = (!left.is_empty()).then(|| space.counts.clone());
@@ -906,6 +918,9 @@ impl Run<'_> {
         for stage in others.chain(0..start) {
             if left.is_empty() {
                 break;
+            }
+            if !has_specials && specials == Some(stage) {
+                continue;
             }
             let (before, how) = (left.len(), team.asked.stages[stage].preparation);
             let leaves_nans = team.asked.stages[stage].leaves_nans;

@@ -11,7 +11,7 @@
 use super::finish::Asked;
 use super::floats::Operands;
 use super::fold::Left;
-use super::measures::{SMALLER, two_sums};
+use super::measures::two_sums;
 use super::round::{Narrow, two_sum};
 use super::squares::FewSquares;
 use super::words::{Word, with_word};
@@ -445,7 +445,7 @@ impl<O: Operands> Short<O> {
         let mut sums = [0.0; GROUP];
         // SAFETY: as in `each`.
         unsafe {
-            let (scale, mut all) = (S::splat(SMALLER), [S::splat(0.0); 2]);
+            let (scale, mut all) = (S::splat(1.0 / MOST as f64), [S::splat(0.0); 2]);
             for row in 0..self.len {
                 let [a, b] = self.terms::<S, TERM>(row, at);
                 all = [S::add(all[0], S::mul(a, scale)), S::add(all[1], S::mul(b, scale))];

@@ -343,17 +343,22 @@ impl<'a> StripTables<'a> {
         let mut prepared =
             how.map(|how| (Prepare::again(prepare, how), &mut counts[columns.clone()]));
         cells.clear(columns.len());
+        let mut needed = true;
         if cells.begin_survey(columns.len()) {
             self.take_in(cells, &columns, &mut prepared);
-            cells.end_survey(columns.len());
-            // They come again.
-            prepared.iter_mut().for_each(|(_, counts)| counts.fill(self.extra as u64));
+            needed = cells.end_survey(columns.len());
+            if needed {
+                // They come again.
+                prepared.iter_mut().for_each(|(_, counts)| counts.fill(self.extra as u64));
+            }
         }
         if let Some(table) = self.tables[0].first().filter(|_| cells.wants_origins()) {
             // SAFETY: see the fields.
             unsafe { cells.origins(0, self.part(0, table, 0..1, &columns)) };
         }
-        self.take_in(cells, &columns, &mut prepared);
+        if needed {
+            self.take_in(cells, &columns, &mut prepared);
+        }
         let all = Lengths::Same((self.elements + self.extra) as u64);
         let lengths = prepared.map_or(all, |(_, counts)| Lengths::Counts(counts));
         cells.answer(lengths, to, missing);

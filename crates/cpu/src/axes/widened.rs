@@ -388,8 +388,8 @@ impl Cells for WidenedCells {
         self.inner.begin_survey(count)
     }
 
-    fn end_survey(&mut self, count: usize) {
-        self.inner.end_survey(count);
+    fn end_survey(&mut self, count: usize) -> bool {
+        self.inner.end_survey(count)
     }
 
     fn wants_origins(&self) -> bool {
