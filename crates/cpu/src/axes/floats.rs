@@ -11,7 +11,7 @@ use super::fold::{
     Accumulators, Cells, Fold, Left, Part, RaggedCells, RaggedFold, begin_with, of_one_fold,
 };
 use super::lengths::Lengths;
-use super::lift::{Lift, lift};
+use super::lift::{Lift, lift, lower};
 use super::measures::{FLUSHED, LARGEST_SCALE, LEAST_SQUARES, LOST, Measure, origin};
 use super::round::{Interval, Narrow};
 use super::short::{self, Short, Single};
@@ -141,7 +141,7 @@ impl<O, M, const P: usize> Clone for Floats<O, M, P> {
 }
 impl<O, M, const P: usize> Copy for Floats<O, M, P> {}
 
-impl<O: Operands, M, const P: usize> Floats<O, M, P> {
+impl<O: Operands, M: Measure<P>, const P: usize> Floats<O, M, P> {
     pub(super) fn new(isa: Isa, asked: Asked, dtype: DType, _measure: M) -> Self {
         let short = <O::Item as Element>::DTYPE.size() < 8;
         Floats { isa, asked, dtype, surveyed: Surveyed::No, short, measure: PhantomData }
@@ -164,7 +164,7 @@ impl<O: Operands, M, const P: usize> Floats<O, M, P> {
     /// Adds elements. Beside the largest of a survey those that are subnormal, and their squares, are
     /// too small to matter: see [`FLUSHED`].
     fn run(&self, kernel: impl Kernel) {
-        if self.is_surveyed() {
+        if M::FLUSHES || self.is_surveyed() {
             fpenv::flushing(|| dispatch_accumulators(self.isa, kernel));
         } else {
             dispatch_accumulators(self.isa, kernel);
@@ -374,6 +374,37 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         }
     }
 
+    /// Answers outputs of a few elements that are subnormal, or zeros, from lifted copies; `None` if some
+    /// are neither.
+    fn quick_lifted(&mut self, rows: &Short<O>, to: &mut [O::Item]) -> Option<Left> {
+        let Floats { isa, asked, .. } = self.fold;
+        self.scaled.resize(rows.len * to.len(), 0.0);
+        let lifts = [lift(f64::from_bits(1))];
+        for (row, to) in rows.rows().zip(self.scaled.chunks_exact_mut(to.len())) {
+            let row: &[u64] = bytemuck::cast_slice(row);
+            let any = row.iter().fold(0, |any, x| any | x);
+            if any & f64::INFINITY.to_bits() != 0 {
+                return None;
+            }
+            let items = Table::of(row, row.len());
+            dispatch_accumulators(isa, Lift { items, lifts: &lifts, scales: &[1.0], to });
+        }
+        let table = Table::of(&self.scaled, to.len());
+        let table = [Table::of_any(table.at(0, 0).cast(), table.stride(), rows.len, to.len())];
+        // SAFETY: the copies, which are f64.
+        let mut rows = unsafe { Short::<O>::new([&table, &[]], to.len()) }?;
+        let found = if const { M::PRODUCTS } {
+            rows.products(isa, asked, to)
+        } else {
+            rows.sums(isa, asked, to)
+        };
+        let squares = matches!(asked, Asked::Variance { root: false, .. })
+            || M::PRODUCTS && asked == Asked::Second;
+        let what = [squares, asked == Asked::Mean];
+        lower(bytemuck::cast_slice_mut(to), what, rows.len, &mut rows.left);
+        rows.found(found, to.len())
+    }
+
     /// The sums of some outputs that were surveyed: infinite or NaN ones are known, and of others
     /// elements were lost that are far smaller than the largest, unless all are lifted.
     fn surveyed(&self, outputs: Range<usize>, lens: &[f64; TOGETHER], pair: &mut Pair) {
@@ -553,6 +584,13 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
         let mut rows = unsafe { Short::<O>::new(tables, to.len()) }?;
+        if const { Self::SCALES } {
+            let [first, last] = rows.ends();
+            self.leaves = false;
+            if rows.len > 1 && self.leaves(Some((first, last))) {
+                return self.quick_lifted(&rows, to);
+            }
+        }
         let one = if rows.len == 1 { single_magnitude::<O, M, P>(asked) } else { None };
         let out = &mut *to;
         let found = match one {

@@ -31,7 +31,7 @@ const FINE: usize = 4;
 const SHARE: f64 = power_of_two(-100);
 
 /// Sums of squares above this have lost nothing that matters: what underflows is below
-/// `2^-1074` a term, and there are fewer than `2^64` terms.
+/// `2^-1020` a term, even if it becomes 0, and there are fewer than `2^64` terms.
 pub(super) const LEAST_SQUARES: f64 = 1e-200;
 
 /// What underflows of a product of two f64 and of its error, at most: each is rounded to a
@@ -82,6 +82,8 @@ pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
     fn merged(parts: [f64; P], others: [f64; P]) -> [f64; P];
     /// Whether the last part of an output is no sum, but its [`origin`].
     const SHIFTED: bool = false;
+    /// Whether products that are subnormal may become zeros: what is lost so is far too small to matter.
+    const FLUSHES: bool = false;
     /// Whether f64 may be multiplied by a power of two beforehand.
     const SCALES: bool = true;
     /// The origin, before it is multiplied, and the scale of an output whose elements are from
@@ -427,6 +429,7 @@ pub(super) struct Squares;
 
 impl Measure<2> for Squares {
     const PRODUCTS: bool = true;
+    const FLUSHES: bool = true;
     const ROUGH: bool = false;
 
     #[inline(always)]

@@ -102,6 +102,10 @@ impl Interval {
         let half = exponent / 2;
         let (one, two) = (power_of_two(half), power_of_two(exponent - half));
         let Interval { high, low, off } = self;
+        // Products that are subnormal take long.
+        if exponent <= -600 && high.abs() < power_of_two(-1023 - exponent) {
+            return self.times_power_to_subnormal(exponent);
+        }
         let times = |x: f64| x * one * two;
         let found = Interval { high: times(high), low: times(low), off: times(off) };
         // What is rounded to infinity is far beyond it, or left to others.
@@ -142,11 +146,10 @@ impl Interval {
         let slack = off + (rest.abs() + low.abs()) * UNIT;
         let [near, beyond] = [lost.abs() < unit / 2.0 - slack, lost.abs() > unit / 2.0 + slack];
         let step = if beyond && !exact { unit.copysign(lost) } else { 0.0 };
-        let rounded = ((sum - beside) + step).copysign(high);
-        let half = exponent / 2;
-        // With a negative zero, beside which a zero keeps its sign.
-        let high = rounded * power_of_two(half) * power_of_two(exponent - half);
-        // A zero has the sign of the number.
+        // The units, beside as many as there are numbers below the normal ones.
+        let bits = (sum + step).to_bits() - beside.to_bits();
+        let high = f64::from_bits(bits).copysign(high);
+        // With a negative zero, beside which a zero keeps its sign. A zero has the sign of the number.
         let one_sign = exact | (self.high.abs() > self.low.abs() + off);
         let sure = (exact | near | beyond) & is_below & one_sign;
         (Interval { high, low: -0.0, off: 0.0 }, sure)

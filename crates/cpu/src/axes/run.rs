@@ -905,11 +905,12 @@ impl Run<'_> {
         let mut most = (outputs.len() - left.len(), team.start);
         let stages = team.asked.stages;
         let specials = stages.iter().position(|stage| stage.fold.is_for_specials());
-        let has_specials = specials.is_some() && {
-            // SAFETY: as above.
+        // How many outputs are NaN so far.
+        let nans = |left: &[(usize, usize)]| {
+            // SAFETY: as above; those who answer outputs of such elements alone are for f64.
             let found = unsafe { answers.run(begin - first, outputs.len()) };
             let found: &[f64] = bytemuck::cast_slice(found);
-            left.iter().any(|&(place, _)| found[place].is_nan())
+            left.iter().filter(|&&(place, _)| found[place].is_nan()).count()
         };
         let size = answers.dtype.size();
         // What is counted below is not what other operations were told.
@@ -919,8 +920,14 @@ impl Run<'_> {
             if left.is_empty() {
                 break;
             }
-            if !has_specials && specials == Some(stage) {
-                continue;
+            if let Some(specials) = specials
+                && (specials..stages.len() - 1).contains(&stage)
+            {
+                // What is NaN and has no such elements has overflowed, which only the last ones know.
+                let odd = nans(&left);
+                if (stage == specials && odd == 0) || (stage > specials && 2 * odd > left.len()) {
+                    continue;
+                }
             }
             let (before, how) = (left.len(), team.asked.stages[stage].preparation);
             let leaves_nans = team.asked.stages[stage].leaves_nans;

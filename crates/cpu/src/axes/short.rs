@@ -20,7 +20,7 @@ use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use warpfold_core::exact::FloatFormat;
-use warpfold_core::{DType, Element, prefetch};
+use warpfold_core::{DType, Element, fpenv, prefetch};
 
 /// The most elements of an output that has a few.
 pub(super) const MOST: usize = 64;
@@ -132,6 +132,22 @@ impl<O: Operands> Short<O> {
         Some(Short { rows, len, columns, left: Left::new() })
     }
 
+    /// One of the first elements and one of the last ones.
+    pub(super) fn ends(&self) -> [&O::Item; 2] {
+        let (first, last) = (self.rows[0][0], self.rows[0][self.len - 1]);
+        // SAFETY: elements of the tables, which have a column at least: see `new`.
+        unsafe { [&*first, &*last.add(self.columns - 1)] }
+    }
+
+    /// The rows of the first array.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &[O::Item]> {
+        let columns = self.columns;
+        // SAFETY: as above.
+        self.rows[0][..self.len]
+            .iter()
+            .map(move |&p| unsafe { core::slice::from_raw_parts(p, columns) })
+    }
+
     /// The columns that are not answered, if most of them are `found`.
     pub(super) fn found(mut self, found: bool, columns: usize) -> Option<Left> {
         (found && leave(&mut self.left, core::iter::empty(), columns).is_some())
@@ -167,7 +183,8 @@ impl<O: Operands> Short<O> {
             let (rows, to) =
                 (self.rows[0].map(<*const O::Item>::cast), bytemuck::cast_slice_mut(to));
             let (rows, left) = (&rows[..self.len], &mut self.left);
-            return dispatch_accumulators(isa, FewSquares { rows, asked, to, left });
+            let few = FewSquares { rows, asked, to, left };
+            return fpenv::flushing(|| dispatch_accumulators(isa, few));
         }
         match asked {
             Asked::Sum if !O::PAIRED => false,
