@@ -196,10 +196,15 @@ impl Question<'_> {
         let nans = seen.nan == NanPolicy::Propagate || !answer.is_float();
         let leaves_nans = (!nans).then_some(isa);
         stages.extend(folds.into_iter().map(|fold| Stage { fold, preparation, leaves_nans }));
-        // Of f64 a survey knows infinities and NaNs, which comes last.
+        // Of f64 a survey knows infinities and NaNs, which comes last and takes one thread.
         let knows = taken != DType::F64 || op == Op::Prod;
         if self.scatter == Scatter::Special && !knows && stages.len() > 1 {
-            stages.drain(..stages.len() - 1);
+            if single {
+                return None;
+            }
+            if threads.count() == 1 {
+                stages.drain(..stages.len() - 1);
+            }
         }
         if single {
             stages.truncate(1);
