@@ -1308,6 +1308,19 @@ fn a_few_of_many_outputs_are_gathered() {
 }
 
 #[test]
+fn a_long_output_of_infinities_and_nans_is_that_of_its_state() {
+    // Which begins with other accumulators, whatever threads share it.
+    let mut random = Rng::with_seed(seed(44));
+    for (i, pattern) in ["specials", "endless", "nothing", "bits", "wide"].iter().enumerate() {
+        let dtype = [DType::F64, DType::F64, DType::F32][i % 3];
+        let array = Array::new(dtype, &[9000 + i], pattern, &mut random);
+        for nan in [NanPolicy::Propagate, NanPolicy::Omit] {
+            check(&array, &[true], &[1, 3], &Rules::default().nan(nan), pattern);
+        }
+    }
+}
+
+#[test]
 fn squares_of_32_bits_are_whole_whatever_the_sign() {
     let ends = [0, 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 62];
     for (most, len) in [(5, 3), (8, 3), (5, 400), (8, 70)] {
