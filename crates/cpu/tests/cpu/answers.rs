@@ -1309,11 +1309,11 @@ fn a_few_of_many_outputs_are_gathered() {
 
 #[test]
 fn a_long_output_of_infinities_and_nans_is_that_of_its_state() {
-    // Which begins with other accumulators, whatever threads share it.
+    // Which begins with other accumulators, whatever threads share it: that takes 256 KiB.
     let mut random = Rng::with_seed(seed(44));
     for (i, pattern) in ["specials", "endless", "nothing", "bits", "wide"].iter().enumerate() {
         let dtype = [DType::F64, DType::F64, DType::F32][i % 3];
-        let array = Array::new(dtype, &[9000 + i], pattern, &mut random);
+        let array = Array::new(dtype, &[36_000 + i], pattern, &mut random);
         for nan in [NanPolicy::Propagate, NanPolicy::Omit] {
             check(&array, &[true], &[1, 3], &Rules::default().nan(nan), pattern);
         }
