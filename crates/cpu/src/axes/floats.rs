@@ -412,7 +412,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
             let found = self.found.each_ref().map(|part| part[output]);
             let [least, greatest, _] = found;
             let is_exact = self.lifts[output] != 0 || (least == 0.0) & (greatest == 0.0);
-            let lost = if is_exact { 0.0 } else { lens[i] * FLUSHED };
+            let lost = if is_exact { 0.0 } else { (lens[i] + 8.0) * FLUSHED };
             let (first, second) = (pair.first.get(i), pair.second.get(i));
             let [special, infinite] = survey::specials(found);
             let is_scaled = self.fold.surveyed == Surveyed::Scaled;

@@ -256,7 +256,7 @@ macro_rules! measure {
         $join:ident, $merged:ident,
         |$S:ident, $acc:pat, $pair:pat, $one:ident| $step:expr,
         |$p:ident, $len:ident| $first:expr, $second:expr
-        $(, nan $nan:literal)? $(, shifted $shifted:literal)?;
+        $(, nan $nan:literal)? $(, flushes $flushes:literal)? $(, shifted $shifted:literal)?;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -282,6 +282,7 @@ macro_rules! measure {
             fn special(parts: [f64; $parts]) -> f64 {
                 nan_of(parts[$nan])
             })?
+            $(const FLUSHES: bool = $flushes;)?
             $(const SHIFTED: bool = $shifted;)?
             #[inline(always)]
             fn first($p: [f64; $parts], $len: f64) -> Interval {
@@ -351,16 +352,16 @@ measure! {
     Products<const SPLIT>: 3, true, join_sums, merged_sums,
         |S, [s, e, a], pair, one| add_product::<S, SPLIT>([s, e, a], pair, one),
         |p, len| interval(p, len), interval(p, len);
-    /// f64, and their squares; the last part is 0 where all of them are: what is tiny has squares of
-    /// 0, too.
+    /// f64, and their squares, where subnormal results may be zeros; the last part is 0 where all
+    /// elements are: what is tiny has squares of 0, too.
     Both: 7, true, join_both, merged_both,
         |S, [s, e, a, t, f, b, any], [x, y], one| {
             add::<S>(s, e, a, x, one);
             add_product::<S, true>([t, f, b], [x, y], one);
             *any = S::or(*any, x);
         },
-        |p, len| elements([p[0], p[1], p[2]], len),
-        interval([p[3], p[4], p[5]], len).only_if((p[3] != 0.0) | (p[6] == 0.0)), nan 3;
+        |p, len| flushed(elements([p[0], p[1], p[2]], len), p[6], len),
+        lossy(interval([p[3], p[4], p[5]], len), p[6]), nan 3, flushes true;
     /// The elements and their squares, which f64 holds of shorter floats, with the errors of their
     /// errors: variances in f64 of a few of them often lie in the middle.
     FineBoth: 8, true, join_fine, merged_fine,
@@ -547,26 +548,37 @@ unsafe fn add_shifted<S: Simd>(acc: &mut [S::F; 8], x: S::F, one: S::F) {
 }
 
 /// The interval of the squares of [`Shifted`]. Those of shorter floats are exact where no error was
-/// seen: variances of a few lie in the middle between two of them often. Those of f64 may underflow,
-/// and are 0 where all elements are the origin.
+/// seen: variances of a few lie in the middle between two of them often.
+#[inline(always)]
+fn shifted<const LOSES: bool>([_, _, _, t, f, b, any, _]: [f64; 8], len: f64) -> Interval {
+    let found = interval([t, f, b], len);
+    if LOSES { lossy(found, any) } else { found }
+}
+
+/// A sum of squares of f64, which may underflow, unless `any` is 0: then all elements are 0.
 ///
 /// An element may be off by [`FLUSHED`], and its square by as much again. Sums above
 /// [`LEAST_SQUARES`], and no others are answered, have fewer than 2^64 terms, so that this is below
 /// 2^-280 of them.
 #[inline(always)]
-fn shifted<const LOSES: bool>([_, _, _, t, f, b, any, _]: [f64; 8], len: f64) -> Interval {
-    let found = interval([t, f, b], len);
-    if !LOSES {
-        return found;
-    }
+fn lossy(squares: Interval, any: f64) -> Interval {
+    let Interval { high, off, .. } = squares;
     let off = if any == 0.0 {
         0.0
-    } else if t == 0.0 {
+    } else if high == 0.0 {
         f64::INFINITY
     } else {
-        found.off + t * SHARE
+        off + high * SHARE
     };
-    Interval { off, ..found }
+    Interval { off, ..squares }
+}
+
+/// A sum of elements, on the way to which subnormal results may have become zeros, unless `any` is 0:
+/// then all elements are. What adds an element, or joins lanes, takes eight operations.
+#[inline(always)]
+fn flushed(sum: Interval, any: f64, len: f64) -> Interval {
+    let lost = if any == 0.0 { 0.0 } else { (len + 8.0) * FLUSHED };
+    Interval { off: sum.off + lost, ..sum }
 }
 
 /// Sums with their errors, and behind these what tells any difference; then the origin, which is the
