@@ -905,12 +905,12 @@ impl Run<'_> {
         let mut most = (outputs.len() - left.len(), team.start);
         let stages = team.asked.stages;
         let specials = stages.iter().position(|stage| stage.fold.is_for_specials());
-        // How many outputs are NaN so far.
-        let nans = |left: &[(usize, usize)]| {
+        // How many outputs are infinite or NaN so far.
+        let odd = |left: &[(usize, usize)]| {
             // SAFETY: as above; those who answer outputs of such elements alone are for f64.
             let found = unsafe { answers.run(begin - first, outputs.len()) };
             let found: &[f64] = bytemuck::cast_slice(found);
-            left.iter().filter(|&&(place, _)| found[place].is_nan()).count()
+            left.iter().filter(|&&(place, _)| !found[place].is_finite()).count()
         };
         let size = answers.dtype.size();
         // What is counted below is not what other operations were told.
@@ -923,8 +923,8 @@ impl Run<'_> {
             if let Some(specials) = specials
                 && (specials..stages.len() - 1).contains(&stage)
             {
-                // What is NaN and has no such elements has overflowed, which only the last ones know.
-                let odd = nans(&left);
+                // What is so and has no such elements has overflowed, which only the last ones know.
+                let odd = odd(&left);
                 if (stage == specials && odd == 0) || (stage > specials && 2 * odd > left.len()) {
                     continue;
                 }
