@@ -1,6 +1,7 @@
 //! Apache Parquet: one column's pages, row group by row group.
 
 mod codes;
+mod pages;
 
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
@@ -8,20 +9,18 @@ use crate::groups::{Keyed, Kind};
 use crate::open::OpenOptions;
 use crate::table::Typing;
 use crate::{
-    Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, Unit, delta,
-    guard,
-    thrift::{self, Look},
+    Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, Unit, guard,
+    thrift::{self, Found, Look},
     unit,
 };
 use bytes::Bytes;
+use pages::Pages;
 use parquet::basic::{ConvertedType, Encoding, LogicalType, TimeUnit, Type};
-use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{self, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::{ChunkReader, Length};
-use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 use std::cell::Cell;
 use std::io::{self, BufReader, Read};
@@ -196,7 +195,7 @@ struct Table {
 impl Table {
     fn open(file: &Arc<PositionalFile>) -> Result<Self> {
         let name = file.name();
-        let footer = Reader { file: Arc::clone(file), headers: false };
+        let footer = Reader { file: Arc::clone(file) };
         if let Some(start) = footer.start()? {
             footer.check(start).map_err(|e| damaged(&name, e))?;
         }
@@ -243,9 +242,6 @@ impl Table {
 /// threads do not share a cursor.
 struct Reader {
     file: Arc<PositionalFile>,
-    /// Whether what is read front to back are the headers of pages: not in the
-    /// footer.
-    headers: bool,
 }
 
 impl Reader {
@@ -260,15 +256,13 @@ impl Reader {
 
     /// That the structure at `start`, the footer or a page's header, holds as
     /// much as it says: see [`thrift`].
-    fn check(&self, start: u64) -> parquet::errors::Result<()> {
+    fn check(&self, start: u64) -> parquet::errors::Result<Found> {
         let available = self.file.len().saturating_sub(start);
         let mut len = available.min(512);
         loop {
-            let bytes =
-                self.file.read_vec(start, len).map_err(|e| ParquetError::External(e.into()))?;
-            match thrift::look(&bytes, available) {
-                Look::Sound => return Ok(()),
-                Look::Unfinished if len < available => len = available.min(len * 4),
+            match thrift::look(&reads(&self.file, start, len)?, available) {
+                Ok(found) => return Ok(found),
+                Err(Look::Unfinished) if len < available => len = available.min(len * 4),
                 _ => {
                     return Err(ParquetError::General(format!(
                         "the structure at byte {start} is inconsistent"
@@ -302,18 +296,18 @@ impl ChunkReader for Reader {
     type T = BufReader<Endless>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        // Only page headers are read this way: about a hundred bytes.
-        if self.headers {
-            self.check(start)?;
-        }
         let rest = Cursor::part(Arc::clone(&self.file), start, u64::MAX);
         Ok(BufReader::with_capacity(512, Endless(rest)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
-        let bytes = self.file.read_vec(start, length as u64);
-        bytes.map(Bytes::from).map_err(|e| ParquetError::External(Box::new(e)))
+        reads(&self.file, start, length as u64).map(Bytes::from)
     }
+}
+
+/// Bytes of a file, whose errors are on their way through the library.
+fn reads(file: &PositionalFile, start: u64, len: u64) -> parquet::errors::Result<Vec<u8>> {
+    file.read_vec(start, len).map_err(|e| ParquetError::External(Box::new(e)))
 }
 
 fn damaged(name: &str, error: ParquetError) -> Error {
@@ -339,14 +333,18 @@ fn checked_chunk(
 ) -> Result<u64> {
     chunk
         .and_then(|c| {
-            let start = c.dictionary_page_offset().unwrap_or_else(|| c.data_page_offset());
-            let (start, len) =
-                (u64::try_from(start).ok()?, u64::try_from(c.compressed_size()).ok()?);
+            let (start, len) = chunk_of(c)?;
             (start.checked_add(len)? <= file.len()).then_some(len)
         })
         .ok_or_else(|| {
             Error::format(name, "damaged Parquet file: a column chunk lies outside the file")
         })
+}
+
+/// Where a column chunk begins, and its bytes.
+fn chunk_of(chunk: &ColumnChunkMetaData) -> Option<(u64, u64)> {
+    let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+    Some((u64::try_from(start).ok()?, u64::try_from(chunk.compressed_size()).ok()?))
 }
 
 /// The type a leaf is read as.
@@ -625,88 +623,12 @@ fn narrow<T: bytemuck::Pod + TryFrom<i32>>(
     Ok(())
 }
 
-/// The pages of a column chunk, without those whose decoder would allocate as
-/// much as damaged data ask for: dictionaries, and delta-encoded strings (see
-/// [`delta`]), which of numbers only f16 can be.
-struct BoundedPages<P> {
-    pages: P,
-    /// Whether values may be missing, so that pages begin with levels.
-    optional: bool,
-    /// Bytes of a plainly stored value.
-    size: usize,
-}
-
-impl<P> BoundedPages<P> {
-    fn is_sound(&self, page: &Page) -> bool {
-        if let Page::DictionaryPage { buf, num_values, .. } = page {
-            // Its decoder makes room for that many values before it looks.
-            let values = u64::from(*num_values);
-            return values.saturating_mul(self.size as u64) <= buf.len() as u64;
-        }
-        let prefixes = match page.encoding() {
-            Encoding::DELTA_BYTE_ARRAY => true,
-            Encoding::DELTA_LENGTH_BYTE_ARRAY => false,
-            _ => return true,
-        };
-        let levels = match page {
-            Page::DataPage { buf, def_level_encoding: Encoding::RLE, .. } if self.optional => {
-                let len = buf.first_chunk().map(|len| u32::from_le_bytes(*len));
-                len.and_then(|len| usize::try_from(len).ok()?.checked_add(4))
-            }
-            Page::DataPage { .. } if self.optional => None,
-            Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
-                (*def_levels_byte_len as usize).checked_add(*rep_levels_byte_len as usize)
-            }
-            _ => Some(0),
-        };
-        let values = levels.and_then(|n| page.buffer().get(n..));
-        values.is_some_and(|v| delta::is_bounded(v, u64::from(page.num_values()), prefixes))
-    }
-}
-
-impl<P: PageReader> Iterator for BoundedPages<P> {
-    type Item = parquet::errors::Result<Page>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.get_next_page().transpose()
-    }
-}
-
-impl<P: PageReader> PageReader for BoundedPages<P> {
-    fn get_next_page(&mut self) -> parquet::errors::Result<Option<Page>> {
-        match self.pages.get_next_page()? {
-            Some(page) if !self.is_sound(&page) => {
-                Err(ParquetError::General("a page names more values than it holds".into()))
-            }
-            page => Ok(page),
-        }
-    }
-
-    fn peek_next_page(&mut self) -> parquet::errors::Result<Option<PageMetadata>> {
-        self.pages.peek_next_page()
-    }
-
-    fn skip_next_page(&mut self) -> parquet::errors::Result<()> {
-        self.pages.skip_next_page()
-    }
-
-    fn at_record_boundary(&mut self) -> parquet::errors::Result<bool> {
-        self.pages.at_record_boundary()
-    }
-}
-
 /// Appends decoded values to a batch.
 type Put<'a, T> = &'a dyn Fn(&[T], &mut Batch) -> Result<(), String>;
 
 impl RowGroup {
-    fn pages(&self) -> Result<BoundedPages<SerializedPageReader<Reader>>> {
+    fn pages(&self) -> Result<Pages> {
         let name = &self.column.name;
-        let reader = Arc::new(Reader { file: Arc::clone(&self.column.file), headers: true });
-        let rows = usize::try_from(self.rows)
-            .map_err(|e| Error::format(name, format!("damaged Parquet file: {e}")))?;
-        let pages = guard::quietly(name, || {
-            SerializedPageReader::new(reader, &self.chunk, rows, None).map_err(|e| damaged(name, e))
-        })?;
         let size = match self.chunk.column_type() {
             Type::INT64 | Type::DOUBLE => 8,
             Type::FIXED_LEN_BYTE_ARRAY => {
@@ -714,8 +636,17 @@ impl RowGroup {
             }
             _ => 4,
         };
-        let optional = self.chunk.column_descr().max_def_level() > 0;
-        Ok(BoundedPages { pages, optional, size })
+        let (at, left) = chunk_of(&self.chunk)
+            .ok_or_else(|| Error::format(name, "damaged Parquet file: a negative place"))?;
+        Ok(Pages {
+            reader: Reader { file: Arc::clone(&self.column.file) },
+            at,
+            left,
+            codec: self.chunk.compression_codec(),
+            optional: self.chunk.column_descr().max_def_level() > 0,
+            size,
+            zstd: None,
+        })
     }
 
     /// Puts the codes of texts into the batch; `false` if there are not only codes.
@@ -781,23 +712,5 @@ impl RowGroup {
             sink(batch)?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dictionary_holds_its_values() {
-        let pages = BoundedPages { pages: (), optional: false, size: 4 };
-        let dictionary = |num_values| Page::DictionaryPage {
-            buf: Bytes::from_static(&[0; 12]),
-            num_values,
-            encoding: Encoding::PLAIN,
-            is_sorted: false,
-        };
-        assert!(pages.is_sound(&dictionary(0)) && pages.is_sound(&dictionary(3)));
-        assert!(!pages.is_sound(&dictionary(4)) && !pages.is_sound(&dictionary(u32::MAX)));
     }
 }

@@ -6,11 +6,11 @@
 //! bounded by what is there. The protocol: Apache Thrift, "Thrift compact
 //! protocol encoding".
 
-/// What is known after a look at the first bytes.
+use parquet::errors::ParquetError;
+
+/// Why a look at the first bytes did not find the end of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// The structure ends within them.
-    Sound,
     /// More bytes are needed.
     Unfinished,
     /// It claims more than there can be, or is no such structure.
@@ -22,11 +22,29 @@ const MOST_NESTED: u32 = 64;
 
 /// Looks through the structure that `bytes`, the first of `available`, begin
 /// with.
-pub(crate) fn look(bytes: &[u8], available: u64) -> Look {
-    let mut walker = Walker { bytes, beyond: available.saturating_sub(bytes.len() as u64) };
-    match walker.structure(MOST_NESTED) {
-        Ok(()) => Look::Sound,
-        Err(look) => look,
+pub(crate) fn look(bytes: &[u8], available: u64) -> Walked<Found> {
+    let beyond = available.saturating_sub(bytes.len() as u64);
+    let mut walker = Walker { bytes, beyond, integers: Vec::new() };
+    walker.structure(MOST_NESTED, Some(0))?;
+    Ok(Found { len: (bytes.len() - walker.bytes.len()) as u64, integers: walker.integers })
+}
+
+/// A structure, and the integers and truths in it and in the structures that are its fields.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) len: u64,
+    /// Behind the number of the structure, of the outermost 0, and that of the field.
+    integers: Vec<(i64, i64, i64)>,
+}
+
+impl Found {
+    /// The integers of a structure by their fields.
+    pub(crate) fn of(&self, outer: i64) -> impl Fn(i64) -> parquet::errors::Result<i64> {
+        move |field| {
+            let found = self.integers.iter().find(|(o, f, _)| (*o, *f) == (outer, field));
+            let missing = || format!("Required field {field} of a page's header is missing");
+            found.map(|found| found.2).ok_or_else(|| ParquetError::General(missing()))
+        }
     }
 }
 
@@ -34,6 +52,7 @@ pub(crate) fn look(bytes: &[u8], available: u64) -> Look {
 struct Walker<'a> {
     bytes: &'a [u8],
     beyond: u64,
+    integers: Vec<(i64, i64, i64)>,
 }
 
 type Walked<T = ()> = Result<T, Look>;
@@ -70,21 +89,39 @@ impl Walker<'_> {
         Err(Look::Damaged)
     }
 
-    fn structure(&mut self, nested: u32) -> Walked {
+    fn integer(&mut self) -> Walked<i64> {
+        // Small ones of either sign are short.
+        self.varint().map(|zigzag| (zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
+    }
+
+    /// Walks through a structure, whose integers are found if it has a number.
+    fn structure(&mut self, nested: u32, outer: Option<i64>) -> Walked {
         let nested = nested.checked_sub(1).ok_or(Look::Damaged)?;
+        let mut number = 0i64;
         loop {
             let field = self.byte()?;
             if field == 0 {
                 return Ok(());
             }
-            if field >> 4 == 0 {
+            number = match i64::from(field >> 4) {
                 // The field's number, written out.
-                self.varint()?;
-            }
-            // A boolean field has its value in its type.
-            if !matches!(field & 0xf, 1 | 2) {
-                self.value(field & 0xf, nested)?;
-            }
+                0 => self.integer()?,
+                more => number.saturating_add(more),
+            };
+            let integer = match field & 0xf {
+                // A boolean field has its value in its type.
+                truth @ 1..=2 => i64::from(truth == 1),
+                4..=6 => self.integer()?,
+                12 => {
+                    self.structure(nested, outer.filter(|outer| *outer == 0).map(|_| number))?;
+                    continue;
+                }
+                kind => {
+                    self.value(kind, nested)?;
+                    continue;
+                }
+            };
+            self.integers.extend(outer.map(|outer| (outer, number, integer)));
         }
     }
 
@@ -112,7 +149,7 @@ impl Walker<'_> {
                     self.elements(count, &[kinds >> 4, kinds & 0xf], nested)
                 }
             },
-            12 => self.structure(nested),
+            12 => self.structure(nested, None),
             13 => self.skip(16),
             _ => Err(Look::Damaged),
         }
@@ -143,16 +180,18 @@ mod tests {
 
     #[test]
     fn every_kind_of_field_is_walked() {
-        assert_eq!(look(&WHOLE, 31), Look::Sound);
+        let found = look(&WHOLE, 31).unwrap();
+        assert_eq!(found.integers, [(0, 1, 300), (0, 4, 1)]);
+        assert_eq!(found.len, 30);
         // Nothing after the end matters.
-        assert_eq!(look(&WHOLE[..30], 30), Look::Sound);
+        assert_eq!(look(&WHOLE[..30], 30), Ok(found));
     }
 
     #[test]
     fn a_beginning_is_unfinished_and_an_end_is_damage() {
         for n in 0..30 {
-            assert_eq!(look(&WHOLE[..n], 31), Look::Unfinished, "{n}");
-            assert_eq!(look(&WHOLE[..n], n as u64), Look::Damaged, "{n}");
+            assert_eq!(look(&WHOLE[..n], 31), Err(Look::Unfinished), "{n}");
+            assert_eq!(look(&WHOLE[..n], n as u64), Err(Look::Damaged), "{n}");
         }
     }
 
@@ -165,16 +204,16 @@ mod tests {
             &[0x1b, 0xff, 0xff, 0xff, 0xff, 0x07, 0x11],
             &[0x18, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20],
         ] {
-            assert_eq!(look(claim, 10_000), Look::Damaged, "{claim:x?}");
+            assert_eq!(look(claim, 10_000), Err(Look::Damaged), "{claim:x?}");
         }
         // Lists in lists without end.
-        assert_eq!(look(&[0x19].repeat(1000), 1 << 40), Look::Damaged);
-        assert_eq!(look(&[0x1c].repeat(1000), 1 << 40), Look::Damaged);
+        assert_eq!(look(&[0x19].repeat(1000), 1 << 40), Err(Look::Damaged));
+        assert_eq!(look(&[0x1c].repeat(1000), 1 << 40), Err(Look::Damaged));
         // Not a type, and a number without an end.
-        assert_eq!(look(&[0x1e], 100), Look::Damaged);
+        assert_eq!(look(&[0x1e], 100), Err(Look::Damaged));
         assert_eq!(
             look(&[0x16; 1].iter().chain(&[0xff; 11]).copied().collect::<Vec<_>>(), 100),
-            Look::Damaged
+            Err(Look::Damaged)
         );
     }
 }

@@ -1,205 +1,245 @@
 //! Columns as an Arrow file (Feather version 2).
 
+mod flat;
+
 use super::columns::{Column, Columns, Values, is_128_bits};
 use super::parquet::{beyond, lacks_bf16};
 use anyhow::Result;
-use arrow_array::types::{ArrowPrimitiveType, Decimal256Type};
-use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Decimal256Array, Int32Array,
-    Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch, RecordBatchOptions, StringArray,
-    UInt8Array, make_array,
-};
-use arrow_ipc::writer::FileWriter;
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use flat::{Item, pad};
 use std::io::Write;
 use std::ops::Range;
-use std::sync::Arc;
 use warpfold::internal::Known;
-use warpfold::{Decimal, KeyValues, Numbers, Tick, Unit};
-
-#[expect(non_camel_case_types, reason = "as Arrow calls it")]
-type i256 = <Decimal256Type as ArrowPrimitiveType>::Native;
+use warpfold::{Tick, Unit};
 
 /// Rows of a batch.
 const BATCH: usize = 1 << 20;
 
+/// What the file begins and ends with.
+const MAGIC: &[u8] = b"ARROW1";
+
+/// Where buffers begin: at multiples of this.
+const ALIGNED: usize = 64;
+
+/// Of the format: the fifth.
+const VERSION: Item = Item::Short(4);
+
 /// # Errors
 /// bf16, which Arrow lacks, and what the system says.
 pub(super) fn write(columns: &Columns<'_>, out: &mut dyn Write) -> Result<()> {
-    let types = columns.columns.iter().map(data_type).collect::<Result<Vec<DataType>>>()?;
-    let field = |(column, of): (&Column<'_>, &DataType)| {
-        Field::new(&column.name, of.clone(), !column.missing.is_empty())
+    let types = columns.columns.iter().map(Type::of).collect::<Result<Vec<Type>>>()?;
+    let schema = || {
+        let fields = columns.columns.iter().zip(&types).map(|(column, of)| {
+            let name = Item::Text(column.name.clone());
+            let nullable = Item::Byte((!column.missing.is_empty()).into());
+            let (code, of) =
+                (Item::Byte(of.code), Item::Table(of.fields.iter().cloned().map(Some).collect()));
+            let no_children = Item::Tables(Vec::new());
+            let field = [name, nullable, code, of].map(Some).into_iter();
+            Item::Table(field.chain([None, Some(no_children)]).collect())
+        });
+        Item::Table(vec![Some(Item::Short(0)), Some(Item::Tables(fields.collect()))])
     };
-    let fields: Vec<Field> = columns.columns.iter().zip(&types).map(field).collect();
-    let schema = Arc::new(Schema::new(fields));
-    let mut file = FileWriter::try_new(out, &schema)?;
+    let mut begin = MAGIC.to_vec();
+    pad(&mut begin, ALIGNED, 0);
+    out.write_all(&begin)?;
+    let (_, mut at) = write_message(1, schema(), &[], begin.len(), out)?;
+    let mut blocks = Vec::new();
     for begin in (0..columns.rows).step_by(BATCH) {
         let rows = begin..columns.rows.min(begin + BATCH);
-        let arrays = columns.columns.iter().zip(&types);
-        let arrays = arrays.map(|(column, of)| array(column, of, rows.clone()));
-        let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)?;
-        file.write(&batch)?;
-    }
-    Ok(file.finish()?)
-}
-
-/// The type of elements that count something, where Arrow has such.
-fn counted_type(unit: &Unit) -> Option<DataType> {
-    let tick = match unit.tick() {
-        Some(Tick::Second) => TimeUnit::Second,
-        Some(Tick::Milli) => TimeUnit::Millisecond,
-        Some(Tick::Micro) => TimeUnit::Microsecond,
-        Some(Tick::Nano) => TimeUnit::Nanosecond,
-        _ => return matches!(unit, Unit::Date(Tick::Day)).then_some(DataType::Date32),
-    };
-    Some(match unit {
-        Unit::Date(Tick::Milli) => DataType::Date64,
-        Unit::Time(Tick::Second | Tick::Milli) => DataType::Time32(tick),
-        Unit::Time(_) => DataType::Time64(tick),
-        Unit::Timestamp(_, zone) => DataType::Timestamp(tick, zone.as_deref().map(Arc::from)),
-        Unit::Duration(_) => DataType::Duration(tick),
-        _ => return None,
-    })
-}
-
-/// # Errors
-/// bf16.
-fn data_type(column: &Column<'_>) -> Result<DataType> {
-    if let Some((digits, decimals)) = column.decimals() {
-        let digits = digits as i8;
-        return Ok(match is_128_bits(&decimals) {
-            true => DataType::Decimal128(38, digits),
-            false => DataType::Decimal256(76, digits),
-        });
-    }
-    if let Some(of) = column.counts().and_then(|(unit, _)| counted_type(unit)) {
-        return Ok(of);
-    }
-    Ok(match &column.values {
-        Values::Texts(texts) => {
-            // Offsets of 32 bits are for less than 2 GiB in a batch.
-            let bytes = |row| texts.text_bytes(row).map_or(0, <[u8]>::len);
-            let large = (0..texts.len()).map(bytes).sum::<usize>() > i32::MAX as usize;
-            match (column.is_utf8(texts), large) {
-                (true, false) => DataType::Utf8,
-                (true, true) => DataType::LargeUtf8,
-                (false, false) => DataType::Binary,
-                (false, true) => DataType::LargeBinary,
+        let (mut nodes, mut buffers, mut body) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, of) in columns.columns.iter().zip(&types) {
+            let valid = column.valid(rows.clone());
+            let nulls = valid.iter().filter(|valid| !**valid).count();
+            nodes.extend([rows.len() as i64, nulls as i64]);
+            let bitmap = if column.missing.is_empty() { Vec::new() } else { bits(&valid) };
+            for buffer in [bitmap].into_iter().chain(of.buffers(column, rows.clone(), &valid)?) {
+                buffers.extend([body.len() as i64, buffer.len() as i64]);
+                body.extend(buffer);
+                pad(&mut body, ALIGNED, 0);
             }
         }
-        Values::Numbers(numbers) => match numbers.dtype().known() {
-            Known::Bool => DataType::Boolean,
-            Known::I8 => DataType::Int8,
-            Known::I16 => DataType::Int16,
-            Known::I32 => DataType::Int32,
-            Known::I64 => DataType::Int64,
-            Known::U8 => DataType::UInt8,
-            Known::U16 => DataType::UInt16,
-            Known::U32 => DataType::UInt32,
-            Known::U64 => DataType::UInt64,
-            Known::F16 => DataType::Float16,
-            Known::F32 => DataType::Float32,
-            Known::F64 => DataType::Float64,
-            Known::BF16 => return Err(lacks_bf16("Arrow", column)),
-        },
-    })
+        let nodes = Item::Structs(nodes.len() / 2, nodes);
+        let buffers = Item::Structs(buffers.len() / 2, buffers);
+        let batch = [Item::Long(rows.len() as i64), nodes, buffers].map(Some);
+        let (described, end) = write_message(3, Item::Table(batch.into()), &body, at, out)?;
+        blocks.extend([at as i64, described as i64, body.len() as i64]);
+        at = end;
+    }
+    let blocks = Item::Structs(blocks.len() / 3, blocks);
+    let footer = [VERSION, schema(), Item::Structs(0, Vec::new()), blocks].map(Some);
+    let footer = Item::Table(footer.into()).buffer();
+    // A message of no length is the end of them.
+    out.write_all(&[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])?;
+    out.write_all(&footer)?;
+    out.write_all(&(footer.len() as u32).to_le_bytes())?;
+    Ok(out.write_all(MAGIC)?)
 }
 
-/// Counts of 32 bits, or of 64, as elements of their type.
-fn counted_array(
-    column: &Column<'_>,
-    counts: &[i128],
-    of: &DataType,
-    rows: Range<usize>,
-) -> Result<ArrayRef> {
-    let valid = column.valid(rows.clone());
-    let counts = counts[rows].iter().zip(valid).map(|(&count, valid)| valid.then_some(count));
-    /// The counts, if all fit.
-    fn fitting<T: TryFrom<i128>>(
-        counts: impl Iterator<Item = Option<i128>>,
-    ) -> Result<Vec<Option<T>>, T::Error> {
-        counts.map(|count| count.map(T::try_from).transpose()).collect()
-    }
-    let wide = || beyond("Arrow", column, &of.to_string());
-    let data = match of {
-        DataType::Date32 | DataType::Time32(_) => {
-            Int32Array::from(fitting(counts).map_err(|_| wide())?).into_data()
+/// Writes a message of a kind with its body. Returns the bytes before the body, and where it ends.
+fn write_message(
+    kind: u8,
+    header: Item,
+    body: &[u8],
+    at: usize,
+    out: &mut dyn Write,
+) -> Result<(usize, usize)> {
+    let fields = [VERSION, Item::Byte(kind), header, Item::Long(body.len() as i64)].map(Some);
+    let mut message = [u32::MAX.to_le_bytes(), [0; 4]].concat();
+    message.extend(Item::Table(fields.into()).buffer());
+    pad(&mut message, ALIGNED, 0);
+    let len = message.len() as u32 - 8;
+    message[4..8].copy_from_slice(&len.to_le_bytes());
+    out.write_all(&message)?;
+    out.write_all(body)?;
+    Ok((message.len(), at + message.len() + body.len()))
+}
+
+/// A type of Arrow: its code, and what its table says.
+struct Type {
+    code: u8,
+    fields: Vec<Item>,
+    /// The bytes of each and its name, if its elements count something.
+    counts: Option<(usize, String)>,
+}
+
+impl Type {
+    /// # Errors
+    /// bf16.
+    fn of(column: &Column<'_>) -> Result<Type> {
+        use Item::{Byte, Int, Short};
+        let of = |code, fields: &[Item]| Type { code, fields: fields.to_vec(), counts: None };
+        if let Some((digits, decimals)) = column.decimals() {
+            let (all, bits) = if is_128_bits(&decimals) { (38, 128) } else { (76, 256) };
+            return Ok(of(7, &[Int(all), Int(digits.into()), Int(bits)]));
         }
-        _ => Int64Array::from(fitting(counts).map_err(|_| wide())?).into_data(),
-    };
-    Ok(make_array(data.into_builder().data_type(of.clone()).build()?))
-}
-
-/// Decimals as elements of their type, which has all of them.
-fn decimal_array(
-    column: &Column<'_>,
-    decimals: &[Decimal],
-    of: &DataType,
-    rows: Range<usize>,
-) -> Result<ArrayRef> {
-    let decimals = decimals[rows.clone()].iter().zip(column.valid(rows));
-    let data = match of {
-        DataType::Decimal128(..) => {
-            let decimal = |(decimal, valid): (&Decimal, bool)| decimal.to_i128().filter(|_| valid);
-            Decimal128Array::from(decimals.map(decimal).collect::<Vec<_>>()).into_data()
+        if let Some(of) = column.counts().and_then(|(unit, _)| Type::of_unit(unit)) {
+            return Ok(of);
         }
-        _ => {
-            let decimal =
-                |(decimal, valid): (&Decimal, bool)| valid.then(|| wide(decimal.to_le_bytes()));
-            Decimal256Array::from(decimals.map(decimal).collect::<Vec<_>>()).into_data()
+        let integer = |bits, signed| of(2, &[Int(bits), Byte(signed)]);
+        Ok(match &column.values {
+            Values::Texts(texts) => {
+                // Offsets of 32 bits are for less than 2 GiB in a batch.
+                let bytes = |row| texts.text_bytes(row).map_or(0, <[u8]>::len);
+                let large = (0..texts.len()).map(bytes).sum::<usize>() > i32::MAX as usize;
+                match (column.is_utf8(texts), large) {
+                    (true, false) => of(5, &[]),
+                    (true, true) => of(LARGE_UTF8, &[]),
+                    (false, false) => of(4, &[]),
+                    (false, true) => of(LARGE_BINARY, &[]),
+                }
+            }
+            Values::Numbers(numbers) => match numbers.dtype().known() {
+                Known::Bool => of(BOOL, &[]),
+                Known::I8 => integer(8, 1),
+                Known::I16 => integer(16, 1),
+                Known::I32 => integer(32, 1),
+                Known::I64 => integer(64, 1),
+                Known::U8 => integer(8, 0),
+                Known::U16 => integer(16, 0),
+                Known::U32 => integer(32, 0),
+                Known::U64 => integer(64, 0),
+                Known::F16 => of(3, &[Short(0)]),
+                Known::F32 => of(3, &[Short(1)]),
+                Known::F64 => of(3, &[Short(2)]),
+                Known::BF16 => return Err(lacks_bf16("Arrow", column)),
+            },
+        })
+    }
+
+    /// That of elements that count something, where Arrow has such.
+    fn of_unit(unit: &Unit) -> Option<Type> {
+        use Item::{Int, Short, Text};
+        let of = |code, size, name: String, fields: &[Item]| {
+            Some(Type { code, fields: fields.to_vec(), counts: Some((size, name)) })
+        };
+        let (tick, step) = match unit.tick() {
+            Some(Tick::Second) => (0, "s"),
+            Some(Tick::Milli) => (1, "ms"),
+            Some(Tick::Micro) => (2, "µs"),
+            Some(Tick::Nano) => (3, "ns"),
+            _ if matches!(unit, Unit::Date(Tick::Day)) => {
+                return of(8, 4, "Date32".into(), &[Short(0)]);
+            }
+            _ => return None,
+        };
+        match unit {
+            Unit::Date(Tick::Milli) => of(8, 8, "Date64".into(), &[Short(1)]),
+            Unit::Time(_) => {
+                let bits = if tick < 2 { 32 } else { 64 };
+                of(9, bits / 8, format!("Time{bits}({step})"), &[Short(tick), Int(bits as i32)])
+            }
+            Unit::Timestamp(_, None) => of(10, 8, format!("Timestamp({step})"), &[Short(tick)]),
+            Unit::Timestamp(_, Some(zone)) => {
+                let name = format!("Timestamp({step}, {zone:?})");
+                of(10, 8, name, &[Short(tick), Text(zone.to_string())])
+            }
+            Unit::Duration(_) => of(18, 8, format!("Duration({step})"), &[Short(tick)]),
+            _ => None,
         }
-    };
-    Ok(make_array(data.into_builder().data_type(of.clone()).build()?))
+    }
+
+    /// What a column holds in some rows, which have values where `valid` says so: elements, or offsets and bytes.
+    ///
+    /// # Errors
+    /// Counts that the type has no room for.
+    fn buffers(
+        &self,
+        column: &Column<'_>,
+        rows: Range<usize>,
+        valid: &[bool],
+    ) -> Result<Vec<Vec<u8>>> {
+        let these = rows.clone().zip(valid);
+        if let Some((_, decimals)) = column.decimals() {
+            let size = if is_128_bits(&decimals) { 16 } else { 32 };
+            let mut all = Vec::with_capacity(size * rows.len());
+            for (row, valid) in these {
+                let bytes = if *valid { decimals[row].to_le_bytes() } else { [0; 24] };
+                let sign = if bytes[23] >= 0x80 { 0xff } else { 0 };
+                all.extend(bytes.into_iter().chain([sign; 8]).take(size));
+            }
+            return Ok(vec![all]);
+        }
+        if let (Some((size, name)), Some((_, counts))) = (&self.counts, column.counts()) {
+            let mut all = Vec::with_capacity(size * rows.len());
+            for (row, valid) in these {
+                let count = if *valid { counts[row] } else { 0 };
+                let bytes = count.to_le_bytes();
+                let bits = 8 * *size as u32;
+                let fits = count << (128 - bits) >> (128 - bits) == count;
+                fits.then_some(()).ok_or_else(|| beyond("Arrow", column, name))?;
+                all.extend(&bytes[..*size]);
+            }
+            return Ok(vec![all]);
+        }
+        let numbers = match &column.values {
+            Values::Numbers(numbers) => numbers,
+            Values::Texts(texts) => {
+                let size = if matches!(self.code, LARGE_BINARY | LARGE_UTF8) { 8 } else { 4 };
+                let (mut offsets, mut bytes) = (vec![0; size], Vec::new());
+                for row in rows {
+                    bytes.extend(texts.text_bytes(row).unwrap_or_default());
+                    offsets.extend(&bytes.len().to_le_bytes()[..size]);
+                }
+                return Ok(vec![offsets, bytes]);
+            }
+        };
+        if self.code == BOOL {
+            let truth = |(row, valid): (usize, &bool)| {
+                *valid && numbers.get(row).is_some_and(|truth| truth.to_bits() != 0)
+            };
+            return Ok(vec![bits(&these.map(truth).collect::<Vec<_>>())]);
+        }
+        let size = numbers.dtype().size();
+        Ok(vec![numbers.bytes()[size * rows.start..size * rows.end].to_vec()])
+    }
 }
 
-fn wide(bytes: [u8; 24]) -> i256 {
-    let sign = if bytes[23] >= 0x80 { 0xff } else { 0 };
-    let mut all = [sign; 32];
-    all[..24].copy_from_slice(&bytes);
-    i256::from_le_bytes(all)
-}
+const BOOL: u8 = 6;
+const LARGE_BINARY: u8 = 19;
+const LARGE_UTF8: u8 = 20;
 
-fn array(column: &Column<'_>, of: &DataType, rows: Range<usize>) -> Result<ArrayRef> {
-    if let Some((_, decimals)) = column.decimals() {
-        return decimal_array(column, &decimals, of, rows);
-    }
-    if let Some((_, counts)) = column.counts().filter(|(unit, _)| counted_type(unit).is_some()) {
-        return counted_array(column, &counts, of, rows);
-    }
-    match &column.values {
-        Values::Texts(texts) => Ok(text_array(texts, of, rows)),
-        Values::Numbers(numbers) => number_array(column, numbers, of, rows),
-    }
-}
-
-fn text_array(texts: &KeyValues, of: &DataType, rows: Range<usize>) -> ArrayRef {
-    let (utf8, bytes) = (|row| texts.text(row), |row| texts.text_bytes(row));
-    match of {
-        DataType::Utf8 => Arc::new(StringArray::from_iter(rows.map(utf8))),
-        DataType::LargeUtf8 => Arc::new(LargeStringArray::from_iter(rows.map(utf8))),
-        DataType::Binary => Arc::new(BinaryArray::from_iter(rows.map(bytes))),
-        _ => Arc::new(LargeBinaryArray::from_iter(rows.map(bytes))),
-    }
-}
-
-fn number_array(
-    column: &Column<'_>,
-    numbers: &Numbers,
-    of: &DataType,
-    rows: Range<usize>,
-) -> Result<ArrayRef> {
-    let valid = column.valid(rows.clone());
-    if *of == DataType::Boolean {
-        let truths = rows.zip(valid).map(|(row, valid)| {
-            valid.then(|| numbers.get(row).is_some_and(|truth| truth.to_bits() != 0))
-        });
-        return Ok(Arc::new(truths.collect::<BooleanArray>()));
-    }
-    let (size, len) = (numbers.dtype().size(), rows.len());
-    let bytes = numbers.bytes()[size * rows.start..size * rows.end].to_vec();
-    let missing = column.missing.first().map(|_| BooleanArray::from(valid).values().clone().into());
-    let data = UInt8Array::from(bytes).into_data().into_builder().data_type(of.clone()).len(len);
-    Ok(make_array(data.nulls(missing).align_buffers(true).build()?))
+/// A bit for each of them.
+fn bits(truths: &[bool]) -> Vec<u8> {
+    let byte = |eight: &[bool]| eight.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
+    truths.chunks(8).map(byte).collect()
 }

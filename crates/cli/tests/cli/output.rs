@@ -220,6 +220,38 @@ fn what_files_of_columns_lack_is_said_before_anything_is_written() {
     assert!(!dir.list().iter().any(|name| name.starts_with("out")), "{:?}", dir.list());
 }
 
+/// By another reader than ours: its verifier, and its rules of what an array is.
+#[test]
+fn others_read_arrow_files() {
+    use arrow_array::{Array, cast::AsArray, types};
+    let dir = Dir::new();
+    dir.file(
+        "t.csv",
+        "k,n,x\none,2024-01-02,1.5\n,2024-01-03,2\nthree,2024-01-04,\none,2024-01-05,3\n",
+    );
+    dir.prints("reduce -q --op sum,count,max,any --by k t.csv -c x -o groups.arrow");
+    dir.prints("reduce -q --op max --by n t.csv -c x -o dates.arrow");
+    let batch = |name: &str| {
+        let file = std::fs::File::open(dir.path(name)).unwrap();
+        let mut reader = arrow_ipc::reader::FileReader::try_new(file, None).unwrap();
+        let batch = reader.next().unwrap().unwrap();
+        assert!(reader.next().is_none());
+        batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+        batch
+    };
+    let groups = batch("groups.arrow");
+    let names: Vec<_> = groups.schema().fields().iter().map(|f| f.name().clone()).collect();
+    assert_eq!(names, ["k", "sum", "count", "max", "any"]);
+    let keys: Vec<_> = groups["k"].as_string::<i32>().iter().collect();
+    let sums: Vec<_> = groups["sum"].as_primitive::<types::Float64Type>().iter().collect();
+    let found: Vec<_> = keys.iter().zip(&sums).filter_map(|(k, s)| Some(((*k)?, *s))).collect();
+    assert!(found.contains(&("one", Some(4.5))), "{keys:?} {sums:?}");
+    assert!(groups["any"].as_boolean().iter().flatten().any(|any| any));
+    let dates = batch("dates.arrow");
+    assert_eq!(dates.num_rows(), 4);
+    assert_eq!(dates.column(1).null_count(), 1);
+}
+
 /// The input is read before the output takes its place.
 #[test]
 fn an_input_may_be_overwritten() {

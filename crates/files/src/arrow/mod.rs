@@ -5,6 +5,7 @@
 
 mod decode;
 mod dictionary;
+mod messages;
 mod plan;
 mod schema;
 mod stream;
@@ -19,9 +20,9 @@ use crate::table::Typing;
 use crate::{
     Access, Block, Blocks, Description, Endian, Error, Extent, Format, Result, Source, Unit,
 };
-use arrow_ipc::{DictionaryBatch, Message, RecordBatch, root_as_footer, root_as_message};
 use decode::{ArrowBlock, Bytes, ROWS};
 use dictionary::Dictionary;
+use messages::{DictionaryBatch, Footer, Header, Message, Place};
 use plan::{Plan, Span, TextPlan, Width};
 use schema::{Keys, Table, TextForm};
 use std::collections::{HashSet, VecDeque};
@@ -134,12 +135,16 @@ pub(crate) fn inspect(file: &Arc<PositionalFile>, format: Format) -> Result<Vec<
     let mut rows = 0_u64;
     let mut compression = None;
     for batch in &batches {
-        let message = batch.message().map_err(|e| damaged(&name, e))?;
-        let record = record_batch(message).map_err(|e| damaged(&name, e))?;
-        rows = rows.saturating_add(plan::rows(record).map_err(|e| damaged(&name, e))?);
-        compression = compression.or(record.compression().map(|c| c.codec()));
+        let message = Message::new(&batch.metadata);
+        let record = message.and_then(|m| m.batch()).map_err(|e| damaged(&name, e))?;
+        rows = rows.saturating_add(record.rows);
+        compression = compression.or(record.codec);
     }
-    let compression = compression.and_then(|c| c.variant_name()).map(str::to_lowercase);
+    let compression = match compression {
+        Some(0) => Some("lz4_frame".into()),
+        Some(1) => Some("zstd".into()),
+        _ => None,
+    };
     Ok(describe(&table, &name, format, Some(rows), compression))
 }
 
@@ -246,21 +251,9 @@ struct Found {
 }
 
 impl Found {
-    fn message(&self) -> Result<Message<'_>, String> {
-        root_as_message(&self.metadata).map_err(|e| e.to_string())
-    }
-
     fn plan(&self, table: &Table, column: usize) -> Result<Plan, String> {
-        Plan::new(table, column, record_batch(self.message()?)?, self.body.len)
+        Plan::new(table, column, Message::new(&self.metadata)?.batch()?, self.body.len)
     }
-}
-
-fn record_batch(message: Message<'_>) -> Result<RecordBatch<'_>, String> {
-    message.header_as_record_batch().ok_or_else(|| "a message is not a record batch".into())
-}
-
-fn dictionary_batch(message: Message<'_>) -> Result<DictionaryBatch<'_>, String> {
-    message.header_as_dictionary_batch().ok_or_else(|| "a message is not a dictionary".into())
 }
 
 /// The schema and the batches of a file in either form.
@@ -288,14 +281,13 @@ fn read_footer(file: &Arc<PositionalFile>) -> Result<Layout> {
     let footer_at = u64::try_from(len).ok().and_then(|len| tail_at.checked_sub(len));
     let Some(footer_at) = footer_at else { return Err(fail("a footer of impossible length")) };
     let footer = file.read_vec(footer_at, tail_at - footer_at)?;
-    let footer = root_as_footer(&footer).map_err(|e| damaged(&name, e))?;
-    let schema = footer.schema().ok_or_else(|| fail("the schema is missing"))?;
-    let table = Table::new(schema, footer.version()).map_err(|e| damaged(&name, e))?;
-    let found = |block: &arrow_ipc::Block, after: usize| -> Result<Found> {
+    let footer = Footer::new(&footer).map_err(|e| damaged(&name, e))?;
+    let schema = footer.schema.ok_or_else(|| fail("the schema is missing"))?;
+    let table = Table::new(schema).map_err(|e| damaged(&name, e))?;
+    let found = |(at, metadata_len, body_len): Place, after: usize| -> Result<Found> {
         let place = |n: i64| u64::try_from(n).map_err(|_| fail("a negative place in the footer"));
-        let at = place(block.offset())?;
-        let metadata_len = place(block.metaDataLength().into())?;
-        let body_len = place(block.bodyLength())?;
+        let (at, metadata_len) = (place(at)?, place(metadata_len)?);
+        let body_len = place(body_len)?;
         if metadata_len < 8 {
             return Err(fail("a record batch without a description"));
         }
@@ -305,18 +297,10 @@ fn read_footer(file: &Arc<PositionalFile>) -> Result<Layout> {
         let body = Span { at: at + metadata_len, len: body_len };
         Ok(Found { metadata: metadata[skip..].to_vec(), body, after })
     };
-    let dictionaries: Vec<Found> = footer
-        .dictionaries()
-        .into_iter()
-        .flatten()
-        .map(|block| found(block, 0))
-        .collect::<Result<_>>()?;
-    let batches: Vec<Found> = footer
-        .recordBatches()
-        .into_iter()
-        .flatten()
-        .map(|block| found(block, dictionaries.len()))
-        .collect::<Result<_>>()?;
+    let dictionaries: Vec<Found> =
+        footer.dictionaries().map(|block| found(block, 0)).collect::<Result<_>>()?;
+    let batches = footer.batches().map(|block| found(block, dictionaries.len()));
+    let batches: Vec<Found> = batches.collect::<Result<_>>()?;
     check_bodies(batches.iter().chain(&dictionaries), file)?;
     check_replacements(&dictionaries).map_err(|e| damaged(&name, e))?;
     Ok(Layout { table, batches, dictionaries })
@@ -331,15 +315,14 @@ fn scan_messages(file: &Arc<PositionalFile>) -> Result<Layout> {
     while at < file.len() {
         let mut reader = Cursor::part(Arc::clone(file), at, u64::MAX);
         let Some((metadata, prefix)) = read_metadata(&mut reader, &name)? else { break };
-        let message = root_as_message(&metadata).map_err(|e| damaged(&name, e))?;
+        let message = Message::new(&metadata).map_err(|e| damaged(&name, e))?;
         let body_at = at + prefix + metadata.len() as u64;
-        let body_len = body_length(message).map_err(|e| damaged(&name, e))?;
-        if let Some(schema) = message.header_as_schema() {
-            let found = Table::new(schema, message.version()).map_err(|e| damaged(&name, e))?;
+        let body_len = message.body;
+        if let Header::Schema(schema) = message.header {
+            let found = Table::new(schema).map_err(|e| damaged(&name, e))?;
             table.get_or_insert(found);
         }
-        let is_batch = message.header_as_record_batch().is_some();
-        let is_dictionary = message.header_as_dictionary_batch().is_some();
+        let (is_batch, is_dictionary) = (message.batch().is_ok(), message.dictionary().is_ok());
         at = body_at
             .checked_add(body_len)
             .ok_or_else(|| damaged(&name, "a body of impossible length"))?;
@@ -361,9 +344,9 @@ fn scan_messages(file: &Arc<PositionalFile>) -> Result<Layout> {
 fn check_replacements(dictionaries: &[Found]) -> Result<(), String> {
     let mut ids = HashSet::new();
     for found in dictionaries {
-        let dictionary = dictionary_batch(found.message()?)?;
-        if !ids.insert(dictionary.id()) && !dictionary.isDelta() {
-            return Err(format!("dictionary {} is there twice", dictionary.id()));
+        let DictionaryBatch { id, is_delta, .. } = Message::new(&found.metadata)?.dictionary()?;
+        if !ids.insert(id) && !is_delta {
+            return Err(format!("dictionary {id} is there twice"));
         }
     }
     Ok(())
@@ -384,14 +367,10 @@ fn check_bodies<'a>(
 fn read_schema(reader: &mut dyn Read, name: &str) -> Result<Table> {
     let missing = || damaged(name, "the stream does not begin with a schema");
     let (metadata, _) = read_metadata(reader, name)?.ok_or_else(missing)?;
-    let message = root_as_message(&metadata).map_err(|e| damaged(name, e))?;
-    let schema = message.header_as_schema().ok_or_else(missing)?;
-    skip(reader, body_length(message).map_err(|e| damaged(name, e))?, name)?;
-    Table::new(schema, message.version()).map_err(|e| damaged(name, e))
-}
-
-fn body_length(message: Message<'_>) -> Result<u64, String> {
-    u64::try_from(message.bodyLength()).map_err(|_| "a body of negative length".into())
+    let message = Message::new(&metadata).map_err(|e| damaged(name, e))?;
+    let Header::Schema(schema) = message.header else { return Err(missing()) };
+    skip(reader, message.body, name)?;
+    Table::new(schema).map_err(|e| damaged(name, e))
 }
 
 /// The next message's description and the bytes before it; `None` at the end
@@ -486,11 +465,10 @@ impl Reading {
 
     /// Where the values of a dictionary lie, if it is the one of this column.
     fn plan(&self, dictionary: DictionaryBatch<'_>, body: u64) -> Result<Option<Plan>, String> {
-        if self.keys.is_none_or(|keys| keys.id != dictionary.id()) {
+        if self.keys.is_none_or(|keys| keys.id != dictionary.id) {
             return Ok(None);
         }
-        let values = dictionary.data().ok_or("a dictionary without values")?;
-        Plan::dictionary(self.dtype, values, body).map(Some)
+        Plan::dictionary(self.dtype, dictionary.values()?, body).map(Some)
     }
 
     /// Takes in a dictionary, or what is added to it.
@@ -571,9 +549,9 @@ impl FileBlocks {
             let found = &dictionaries[self.known];
             self.known += 1;
             let read = || -> Result<_, String> {
-                let dictionary = dictionary_batch(found.message()?)?;
+                let dictionary = Message::new(&found.metadata)?.dictionary()?;
                 let plan = self.column.plan(dictionary, found.body.len)?;
-                Ok(plan.map(|plan| (plan, dictionary.isDelta())))
+                Ok(plan.map(|plan| (plan, dictionary.is_delta)))
             };
             if let Some((plan, is_delta)) = read().map_err(|e| damaged(&self.column.name, e))? {
                 let validity = plan.validity.map(|s| self.bytes(found.body, s));
@@ -680,7 +658,7 @@ impl TextBlocks {
                     let plan = batch.plan(table, column)?;
                     return Ok((TextsOrKeys::Keys(plan, keys.dtype), plan.bytes()));
                 }
-                let record = record_batch(batch.message()?)?;
+                let record = Message::new(&batch.metadata)?.batch()?;
                 let plan = TextPlan::new(table, column, form, record, batch.body.len)?;
                 let bytes = plan.bytes();
                 Ok((TextsOrKeys::Texts(plan), bytes))
@@ -718,13 +696,12 @@ impl TextBlocks {
             let found = &dictionaries[self.known];
             self.known += 1;
             let read = || -> Result<_, String> {
-                let dictionary = dictionary_batch(found.message()?)?;
-                if dictionary.id() != keys.id {
+                let dictionary = Message::new(&found.metadata)?.dictionary()?;
+                if dictionary.id != keys.id {
                     return Ok(None);
                 }
-                let values = dictionary.data().ok_or("a dictionary without values")?;
-                let plan = TextPlan::dictionary(self.form, values, found.body.len)?;
-                Ok(Some((plan, dictionary.isDelta())))
+                let plan = TextPlan::dictionary(self.form, dictionary.values()?, found.body.len)?;
+                Ok(Some((plan, dictionary.is_delta)))
             };
             if let Some((plan, is_delta)) = read().map_err(|e| damaged(&self.name, e))? {
                 if !is_delta {

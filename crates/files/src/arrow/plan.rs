@@ -1,7 +1,7 @@
 //! Where the buffers of one column lie in a record batch.
 
+use super::messages::RecordBatch;
 use super::schema::{Column, Table, TextForm};
-use arrow_ipc::{CompressionType, RecordBatch};
 use warpfold_core::DType;
 
 /// How buffers are compressed.
@@ -82,7 +82,7 @@ impl Plan {
     ) -> Result<Self, String> {
         let codec = codec(batch)?;
         let (rows, validity) = rows_of(node, buffer, batch, body)?;
-        let data = span(buffer.saturating_add(1), batch, body)?;
+        let data = batch.buffer(buffer.saturating_add(1), body)?;
         if codec.is_none() {
             let needed = match stored {
                 Some(Width::Bit) => Some(rows.div_ceil(8)),
@@ -102,11 +102,6 @@ impl Plan {
     pub(super) fn bytes(&self) -> u64 {
         self.data.len + self.validity.map_or(0, |v| v.len)
     }
-}
-
-/// The rows of a batch.
-pub(super) fn rows(batch: RecordBatch<'_>) -> Result<u64, String> {
-    u64::try_from(batch.length()).map_err(|_| "a record batch of negative length".into())
 }
 
 /// A column of texts in one batch.
@@ -155,18 +150,16 @@ impl TextPlan {
         let more = match form {
             TextForm::Offsets(_) => 1,
             TextForm::Views => {
-                let counts = batch.variadicBufferCounts().filter(|all| variadic < all.len());
-                let count = counts.map(|all| all.get(variadic));
+                let count = batch.variadic().nth(variadic);
                 let count = count.and_then(|count| usize::try_from(count).ok());
                 count.ok_or("a record batch does not say how many buffers a column has")?
             }
         };
         let first = buffer.saturating_add(1);
-        let present = batch.buffers().map_or(0, |buffers| buffers.len());
-        if more >= present {
+        if more >= batch.buffers() {
             return Err("a record batch lacks a buffer".into());
         }
-        let buffers = (first..=first + more).map(|i| span(i, batch, body));
+        let buffers = (first..=first + more).map(|i| batch.buffer(i, body));
         Ok(TextPlan { rows, validity, buffers: buffers.collect::<Result<_, _>>()?, codec })
     }
 
@@ -179,8 +172,7 @@ impl TextPlan {
 /// The number of a column's first buffer in a batch.
 fn first_buffer(column: &Column, batch: RecordBatch<'_>) -> Result<usize, String> {
     let mut buffer = column.first_buffer;
-    let more = batch.variadicBufferCounts().into_iter().flatten();
-    for count in more.take(column.variadic_before) {
+    for count in batch.variadic().take(column.variadic_before) {
         let count = usize::try_from(count).map_err(|e| e.to_string())?;
         buffer = buffer.saturating_add(count);
     }
@@ -188,11 +180,11 @@ fn first_buffer(column: &Column, batch: RecordBatch<'_>) -> Result<usize, String
 }
 
 fn codec(batch: RecordBatch<'_>) -> Result<Option<Codec>, String> {
-    Ok(match batch.compression().map(|c| c.codec()) {
+    Ok(match batch.codec {
         None => None,
-        Some(CompressionType::LZ4_FRAME) => Some(Codec::Lz4),
-        Some(CompressionType::ZSTD) => Some(Codec::Zstd),
-        Some(other) => return Err(format!("compression {} is not known", other.0)),
+        Some(0) => Some(Codec::Lz4),
+        Some(1) => Some(Codec::Zstd),
+        Some(other) => return Err(format!("compression {other} is not known")),
     })
 }
 
@@ -203,26 +195,11 @@ fn rows_of(
     batch: RecordBatch<'_>,
     body: u64,
 ) -> Result<(u64, Option<Span>), String> {
-    let rows = rows(batch)?;
-    let node = batch.nodes().filter(|n| node < n.len()).map(|n| n.get(node));
-    let node = node.ok_or("a record batch lacks a column")?;
-    if u64::try_from(node.length()) != Ok(rows) {
+    let rows = batch.rows;
+    let (len, nulls) = batch.node(node)?;
+    if u64::try_from(len) != Ok(rows) {
         return Err("a column is not as long as its record batch".into());
     }
-    let validity = span(buffer, batch, body)?;
-    Ok((rows, Some(validity).filter(|s| s.len > 0 && node.null_count() != 0)))
-}
-
-/// Where buffer `i` lies.
-fn span(i: usize, batch: RecordBatch<'_>, body: u64) -> Result<Span, String> {
-    let found = batch.buffers().filter(|b| i < b.len()).map(|b| *b.get(i));
-    let found = found.ok_or("a record batch lacks a buffer")?;
-    let at = u64::try_from(found.offset()).ok();
-    let len = u64::try_from(found.length()).ok();
-    match (at, len) {
-        (Some(at), Some(len)) if at.checked_add(len).is_some_and(|end| end <= body) => {
-            Ok(Span { at, len })
-        }
-        _ => Err("a buffer lies outside its record batch".into()),
-    }
+    let validity = batch.buffer(buffer, body)?;
+    Ok((rows, Some(validity).filter(|s| s.len > 0 && nulls != 0)))
 }

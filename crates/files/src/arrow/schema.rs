@@ -1,9 +1,7 @@
 //! Arrow schemas, as far as finding a column's buffers takes.
 
+use super::messages::{Field, Integer, Schema, Type};
 use crate::{Endian, Unit, unit};
-use arrow_ipc::{
-    DateUnit, Endianness, Field, Int, MetadataVersion, Precision, Schema, TimeUnit, Type, UnionMode,
-};
 use warpfold::Tick;
 use warpfold_core::DType;
 
@@ -73,25 +71,24 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(schema: Schema<'_>, version: MetadataVersion) -> Result<Self, String> {
-        let endian = match schema.endianness() {
-            Endianness::Big => Endian::Big,
-            _ => Endian::Little,
-        };
+    pub(super) fn new(schema: Schema<'_>) -> Result<Self, String> {
+        let endian = if schema.is_big_endian()? { Endian::Big } else { Endian::Little };
+        let bitmap_of_unions = usize::from(schema.has_bitmaps_of_unions());
         let mut table = Table { columns: Vec::new(), nodes: Vec::new(), endian };
         let (mut first_buffer, mut variadic_before) = (0_usize, 0);
-        for field in schema.fields().into_iter().flatten() {
+        for field in &schema.fields()? {
             let first_node = table.nodes.len();
             let keys = keys(field);
             let read = keys.clone().and_then(|_| read_as(field));
+            let decimal = match field.of {
+                Type::Decimal { bits, .. } if read.is_ok() => Some(bits as usize / 8),
+                _ => None,
+            };
             table.columns.push(Column {
-                name: field.name().unwrap_or_default().into(),
+                name: field.name.into(),
                 stored_as: stored_as(field),
                 unit: unit(field).filter(|_| read.is_ok()),
-                decimal: field
-                    .type_as_decimal()
-                    .filter(|_| read.is_ok())
-                    .map(|decimal| decimal.bitWidth() as usize / 8),
+                decimal,
                 read,
                 first_node,
                 first_buffer,
@@ -99,7 +96,7 @@ impl Table {
                 text: text(field).filter(|_| keys.is_ok()),
                 keys: keys.unwrap_or_default(),
             });
-            table.flatten(field, version, 64)?;
+            table.flatten(field, bitmap_of_unions);
             for node in &table.nodes[first_node..] {
                 first_buffer = first_buffer.saturating_add(node.buffers);
                 variadic_before += usize::from(node.variadic);
@@ -109,70 +106,35 @@ impl Table {
     }
 
     /// Adds the nodes of a field in the order in which batches list them.
-    fn flatten(
-        &mut self,
-        field: Field<'_>,
-        version: MetadataVersion,
-        depth: u32,
-    ) -> Result<(), String> {
-        if depth == 0 {
-            return Err("the schema is nested too deeply".into());
-        }
-        let mut node = |buffers, variadic| self.nodes.push(Node { buffers, variadic });
-        if field.dictionary().is_some() {
+    fn flatten(&mut self, field: &Field<'_>, bitmap_of_unions: usize) {
+        let (buffers, variadic) = match field.of {
             // The batch holds the indices only.
-            node(2, false);
-            return Ok(());
+            _ if field.dictionary.is_some() => (2, false),
+            Type::Union { dense } => (1 + usize::from(dense) + bitmap_of_unions, false),
+            Type::Other("none" | "null" | "runendencoded") => (0, false),
+            Type::Other("struct" | "fixedsizelist") => (1, false),
+            Type::Other(
+                "binary" | "utf8" | "largebinary" | "largeutf8" | "listview" | "largelistview",
+            ) => (3, false),
+            Type::Other("binaryview" | "utf8view") => (2, true),
+            _ => (2, false),
+        };
+        self.nodes.push(Node { buffers, variadic });
+        if field.dictionary.is_none() {
+            field.children.iter().for_each(|child| self.flatten(child, bitmap_of_unions));
         }
-        // Unions had a validity bitmap up to version 4.
-        let union_validity = usize::from(version < MetadataVersion::V5);
-        match field.type_type() {
-            Type::Null | Type::RunEndEncoded => node(0, false),
-            Type::Int
-            | Type::FloatingPoint
-            | Type::Bool
-            | Type::Decimal
-            | Type::Date
-            | Type::Time
-            | Type::Timestamp
-            | Type::Interval
-            | Type::Duration
-            | Type::FixedSizeBinary
-            | Type::List
-            | Type::LargeList
-            | Type::Map => node(2, false),
-            Type::Binary
-            | Type::Utf8
-            | Type::LargeBinary
-            | Type::LargeUtf8
-            | Type::ListView
-            | Type::LargeListView => node(3, false),
-            Type::BinaryView | Type::Utf8View => node(2, true),
-            Type::Struct_ | Type::FixedSizeList => node(1, false),
-            Type::Union => match field.type_as_union().map(|u| u.mode()) {
-                Some(UnionMode::Dense) => node(2 + union_validity, false),
-                _ => node(1 + union_validity, false),
-            },
-            _ => return Err("the schema has a type this build does not know".into()),
-        }
-        for child in field.children().into_iter().flatten() {
-            self.flatten(child, version, depth - 1)?;
-        }
-        Ok(())
     }
 }
 
 /// The keys of a field, if it has a dictionary.
-fn keys(field: Field<'_>) -> Result<Option<Keys>, String> {
-    let Some(dictionary) = field.dictionary() else { return Ok(None) };
-    // Keys of no stated type have 32 bits.
-    let dtype = dictionary.indexType().map_or(Some(DType::I32), integer);
-    let dtype = dtype.ok_or("the keys of a dictionary have a width that is not known")?;
-    Ok(Some(Keys { dtype, id: dictionary.id() }))
+fn keys(field: &Field<'_>) -> Result<Option<Keys>, String> {
+    let Some((id, keys)) = field.dictionary else { return Ok(None) };
+    let dtype = integer(keys).ok_or("the keys of a dictionary have a width that is not known")?;
+    Ok(Some(Keys { dtype, id }))
 }
 
-fn integer(int: Int<'_>) -> Option<DType> {
-    Some(match (int.bitWidth(), int.is_signed()) {
+fn integer(int: Integer) -> Option<DType> {
+    Some(match int {
         (8, true) => DType::I8,
         (16, true) => DType::I16,
         (32, true) => DType::I32,
@@ -185,131 +147,84 @@ fn integer(int: Int<'_>) -> Option<DType> {
     })
 }
 
-fn read_as(field: Field<'_>) -> Result<DType, String> {
-    match field.type_type() {
-        Type::Bool => Ok(DType::Bool),
-        Type::Int => field
-            .type_as_int()
-            .and_then(integer)
-            .ok_or_else(|| "integers of this width are not supported".into()),
-        Type::FloatingPoint => match field.type_as_floating_point().map(|f| f.precision()) {
-            Some(Precision::HALF) => Ok(DType::F16),
-            Some(Precision::SINGLE) => Ok(DType::F32),
-            Some(Precision::DOUBLE) => Ok(DType::F64),
-            _ => Err("floats of this width are not supported".into()),
-        },
-        Type::Decimal => match field.type_as_decimal() {
-            Some(_) if field.dictionary().is_some() => {
-                Err("decimals in a dictionary are not supported: decode the column".into())
-            }
-            Some(d) if matches!(d.bitWidth(), 32 | 64 | 128 | 256) => {
-                unit::digits(d.scale()).map(|_| DType::I64).ok_or_else(|| unit::DECIMALS.into())
-            }
-            _ => Err(unit::DECIMALS.into()),
-        },
-        Type::Date => match field.type_as_date().map(|d| d.unit()) {
-            Some(DateUnit::DAY) => Ok(DType::I32),
-            _ => Ok(DType::I64),
-        },
-        Type::Time => match field.type_as_time().map(|t| t.bitWidth()) {
-            Some(32) => Ok(DType::I32),
-            Some(64) => Ok(DType::I64),
-            _ => Err("times of this width are not supported".into()),
-        },
-        Type::Timestamp | Type::Duration => Ok(DType::I64),
-        Type::Interval => Err("months have no fixed length: cast the column to durations".into()),
-        Type::Binary
-        | Type::Utf8
-        | Type::LargeBinary
-        | Type::LargeUtf8
-        | Type::BinaryView
-        | Type::Utf8View
-        | Type::FixedSizeBinary => Err("text and bytes are not numbers".into()),
-        Type::Null => Err("a column of nulls has no numbers".into()),
-        Type::RunEndEncoded => Err("run-end encoding is not supported: decode the column".into()),
-        _ => Err("nested columns are not supported".into()),
-    }
+fn read_as(field: &Field<'_>) -> Result<DType, String> {
+    let why = match field.of {
+        Type::Other("bool") => return Ok(DType::Bool),
+        Type::Int(int) => {
+            return integer(int).ok_or_else(|| "integers of this width are not supported".into());
+        }
+        Type::Float(0) => return Ok(DType::F16),
+        Type::Float(1) => return Ok(DType::F32),
+        Type::Float(2) => return Ok(DType::F64),
+        Type::Float(_) => "floats of this width are not supported",
+        Type::Decimal { .. } if field.dictionary.is_some() => {
+            "decimals in a dictionary are not supported: decode the column"
+        }
+        Type::Decimal { bits: 32 | 64 | 128 | 256, scale, .. } => {
+            return digits(scale).map(|_| DType::I64).ok_or_else(|| unit::DECIMALS.into());
+        }
+        Type::Decimal { .. } => unit::DECIMALS,
+        Type::Date { days: true } | Type::Time(32, _) => return Ok(DType::I32),
+        Type::Date { .. } | Type::Time(64, _) | Type::Timestamp(..) | Type::Duration(_) => {
+            return Ok(DType::I64);
+        }
+        Type::Time(..) => "times of this width are not supported",
+        Type::Other("interval") => "months have no fixed length: cast the column to durations",
+        Type::Other("fixedsizebinary") => "text and bytes are not numbers",
+        Type::Other(_) if text(field).is_some() => "text and bytes are not numbers",
+        Type::Other("null") => "a column of nulls has no numbers",
+        Type::Other("runendencoded") => "run-end encoding is not supported: decode the column",
+        _ => "nested columns are not supported",
+    };
+    Err(why.into())
+}
+
+fn digits(scale: i64) -> Option<u8> {
+    i32::try_from(scale).ok().and_then(unit::digits)
 }
 
 /// How a field stores texts, if it does.
-fn text(field: Field<'_>) -> Option<TextForm> {
-    Some(match field.type_type() {
-        Type::Utf8 | Type::Binary => TextForm::Offsets(4),
-        Type::LargeUtf8 | Type::LargeBinary => TextForm::Offsets(8),
-        Type::Utf8View | Type::BinaryView => TextForm::Views,
+fn text(field: &Field<'_>) -> Option<TextForm> {
+    Some(match field.of {
+        Type::Other("utf8" | "binary") => TextForm::Offsets(4),
+        Type::Other("largeutf8" | "largebinary") => TextForm::Offsets(8),
+        Type::Other("utf8view" | "binaryview") => TextForm::Views,
         _ => return None,
     })
 }
 
 /// What the numbers of a field stand for.
-fn unit(field: Field<'_>) -> Option<Unit> {
-    match field.type_type() {
-        Type::Date => Some(match field.type_as_date()?.unit() {
-            DateUnit::DAY => Unit::Date(Tick::Day),
-            _ => Unit::Date(Tick::Milli),
-        }),
-        Type::Time => Some(Unit::Time(tick(field.type_as_time()?.unit())?)),
-        Type::Timestamp => {
-            let timestamp = field.type_as_timestamp()?;
-            // With a time zone, the integers count from midnight in UTC.
-            let zone = timestamp.timezone().map(str::to_owned);
-            Some(Unit::Timestamp(tick(timestamp.unit())?, zone))
-        }
-        Type::Decimal => unit::digits(field.type_as_decimal()?.scale()).map(Unit::Decimal),
-        Type::Duration => Some(Unit::Duration(tick(field.type_as_duration()?.unit())?)),
+fn unit(field: &Field<'_>) -> Option<Unit> {
+    match field.of {
+        Type::Date { days } => Some(Unit::Date(if days { Tick::Day } else { Tick::Milli })),
+        Type::Time(_, tick) => tick.map(Unit::Time),
+        // With a time zone, the integers count from midnight in UTC.
+        Type::Timestamp(tick, zone) => Some(Unit::Timestamp(tick?, zone.map(str::to_owned))),
+        Type::Decimal { scale, .. } => digits(scale).map(Unit::Decimal),
+        Type::Duration(tick) => tick.map(Unit::Duration),
         _ => None,
     }
 }
 
-fn symbol(unit: TimeUnit) -> &'static str {
-    tick(unit).map_or("?", Tick::symbol)
-}
-
-fn tick(unit: TimeUnit) -> Option<Tick> {
-    Some(match unit {
-        TimeUnit::SECOND => Tick::Second,
-        TimeUnit::MILLISECOND => Tick::Milli,
-        TimeUnit::MICROSECOND => Tick::Micro,
-        TimeUnit::NANOSECOND => Tick::Nano,
-        _ => return None,
-    })
-}
-
-fn stored_as(field: Field<'_>) -> String {
-    let kind = match field.type_type() {
-        Type::Int => match field.type_as_int() {
-            Some(i) => format!("{}int{}", if i.is_signed() { "" } else { "u" }, i.bitWidth()),
-            None => "int".into(),
-        },
-        Type::FloatingPoint => match field.type_as_floating_point().map(|f| f.precision()) {
-            Some(Precision::HALF) => "float16".into(),
-            Some(Precision::SINGLE) => "float32".into(),
+fn stored_as(field: &Field<'_>) -> String {
+    let symbol = |tick: Option<Tick>| tick.map_or("?", Tick::symbol);
+    let kind = match field.of {
+        Type::Int((bits, signed)) => format!("{}int{bits}", if signed { "" } else { "u" }),
+        Type::Float(precision) => match precision {
+            0 => "float16".into(),
+            1 => "float32".into(),
             _ => "float64".into(),
         },
-        Type::Decimal => match field.type_as_decimal() {
-            Some(d) => format!("decimal{}({}, {})", d.bitWidth(), d.precision(), d.scale()),
-            None => "decimal".into(),
-        },
-        Type::Date => match field.type_as_date().map(|d| d.unit()) {
-            Some(DateUnit::DAY) => "date32".into(),
-            _ => "date64".into(),
-        },
-        Type::Time => match field.type_as_time() {
-            Some(t) => format!("time{}[{}]", t.bitWidth(), symbol(t.unit())),
-            None => "time".into(),
-        },
-        Type::Timestamp => match field.type_as_timestamp() {
-            Some(t) => {
-                let zone = t.timezone().map(|z| format!(", {z}")).unwrap_or_default();
-                format!("timestamp[{}{zone}]", symbol(t.unit()))
-            }
-            None => "timestamp".into(),
-        },
-        Type::Duration => match field.type_as_duration() {
-            Some(d) => format!("duration[{}]", symbol(d.unit())),
-            None => "duration".into(),
-        },
-        other => other.variant_name().unwrap_or("unknown").trim_end_matches('_').to_lowercase(),
+        Type::Decimal { bits, precision, scale } => format!("decimal{bits}({precision}, {scale})"),
+        Type::Date { days } => if days { "date32" } else { "date64" }.into(),
+        Type::Time(bits, tick) => format!("time{bits}[{}]", symbol(tick)),
+        Type::Timestamp(tick, zone) => {
+            let zone = zone.map(|z| format!(", {z}")).unwrap_or_default();
+            format!("timestamp[{}{zone}]", symbol(tick))
+        }
+        Type::Duration(tick) => format!("duration[{}]", symbol(tick)),
+        Type::Union { .. } => "union".into(),
+        Type::Other(name) => name.into(),
     };
-    if field.dictionary().is_some() { format!("dictionary<{kind}>") } else { kind }
+    if field.dictionary.is_some() { format!("dictionary<{kind}>") } else { kind }
 }

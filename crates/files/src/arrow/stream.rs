@@ -1,18 +1,17 @@
 //! The stream form front to back: the chosen columns in one pass.
 
 use super::decode::{ArrowBlock, Bytes};
+use super::messages::{Header, Message};
 use super::plan::{Plan, Span};
 use super::schema::Table;
 use super::{
-    Reading, body_length, choose, damaged, number, numeric, read_metadata, read_schema, read_up_to,
-    skip,
+    Reading, choose, damaged, number, numeric, read_metadata, read_schema, read_up_to, skip,
 };
 use crate::columns::{self, ColumnSelector};
 use crate::fixed::stream_error;
 use crate::open::{OpenOptions, Stream};
 use crate::table::{self, LeftOut, ReadTable, TableBlock, TableBlocks, TableColumn, Typing};
 use crate::{Access, Batch, Error, Extent, Result, Source};
-use arrow_ipc::root_as_message;
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 use warpfold_core::DType;
@@ -134,20 +133,19 @@ impl TableBlocks for StreamBlocks {
                 }
                 return Ok(None);
             };
-            let message = root_as_message(&metadata).map_err(|e| damaged(&name, e))?;
-            let body = body_length(message).map_err(wrong)?;
-            if let Some(dictionary) = message.header_as_dictionary_batch() {
+            let Message { header, body } = Message::new(&metadata).map_err(wrong)?;
+            if let Header::Dictionary(dictionary) = header {
                 let mut plans = Vec::new();
                 for (i, (_, column)) in self.columns.iter().enumerate() {
                     plans.extend(column.plan(dictionary, body).map_err(wrong)?.map(|p| (i, p)));
                 }
                 let buffers = take_buffers(reader, plans.iter().map(|(_, p)| p), body, &name)?;
                 for ((i, plan), (validity, data)) in plans.iter().zip(buffers) {
-                    self.columns[*i].1.learn(dictionary.isDelta(), plan, validity, data)?;
+                    self.columns[*i].1.learn(dictionary.is_delta, plan, validity, data)?;
                 }
                 continue;
             }
-            let Some(batch) = message.header_as_record_batch() else {
+            let Header::Batch(batch) = header else {
                 skip(reader, body, &name)?;
                 continue;
             };
