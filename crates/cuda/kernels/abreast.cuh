@@ -2,8 +2,9 @@
 // of its elements. What is worked out once for an output elsewhere, where it lies and where its answer goes, is shared by all of them.
 //
 // Accumulators are those of strided.cuh, of which no merging is asked, or say themselves whether they are sure of an answer (few.cuh).
-// Outputs that these are not sure of are taken in once more, by those of any number of elements; and an output whose total is lost once
-// more by the whole block.
+// A thread with outputs that these are not sure of takes its elements in once more, all of its outputs side by side, by those that they
+// name as `Again`. What is still open is taken in by accumulators of any number of elements, one output after the other; and an output
+// whose total is lost once more by the whole block.
 
 #pragma once
 
@@ -28,12 +29,12 @@ constexpr int OUTPUTS_ABREAST = sizeof(typename Acc::Bits) == 1 ? 8 : 16 / sizeo
 template <class Acc, class = void>
 struct GeneralOf {
     using Type = Acc;
-    static constexpr bool IS_FEW = false, SHIFTS = false, SETTLES_LATER = false;
+    static constexpr bool IS_FEW = false, HAS_AGAIN = false, SHIFTS = false, SETTLES_LATER = false;
 };
 template <class Acc>
 struct GeneralOf<Acc, decltype(void(sizeof(typename Acc::General)))> {
     using Type = typename Acc::General;
-    static constexpr bool IS_FEW = true, SHIFTS = Acc::SHIFTS, SETTLES_LATER = Acc::SETTLES_LATER;
+    static constexpr bool IS_FEW = true, HAS_AGAIN = Acc::HAS_AGAIN, SHIFTS = Acc::SHIFTS, SETTLES_LATER = Acc::SETTLES_LATER;
 };
 
 // The first output of a place, how many it has (none behind the last place), and where it lies.
@@ -102,8 +103,8 @@ __device__ __forceinline__ void load_abreast(typename Acc::Bits (&bits)[U][OUTPU
 }
 
 // Takes all elements of a thread's outputs, U of each at once.
-template <int U, class Acc>
-__device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], const Abreast &all, const OutputsAt<Acc> &mine,
+template <int U, class Acc, class At>
+__device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], const Abreast &all, const At &mine,
     const typename Acc::Asked &asked)
 {
     using Bits = typename Acc::Bits;
@@ -227,6 +228,24 @@ __device__ __noinline__ u32 gap_of(const Abreast &all, const char *data)
     return most - min(most, least);
 }
 
+// Answers once more what a thread is not sure of.
+template <class Again, class Acc>
+__device__ __forceinline__ void take_again(typename Acc::Bits (&answers)[OUTPUTS_ABREAST<Acc>], u32 &unsure, const Abreast &all,
+    const OutputsAt<Acc> &mine, const typename Acc::Asked &asked)
+{
+    constexpr int A = OUTPUTS_ABREAST<Acc>;
+    Again acc[A];
+    take_abreast<4>(acc, all, mine, asked);
+#pragma unroll
+    for (u32 a = 0; a < A; ++a) {
+        typename Acc::Bits answer;
+        if ((unsure >> a & 1) != 0 && acc[a].answer(answer, asked)) {
+            answers[a] = answer;
+            unsure ^= 1u << a;
+        }
+    }
+}
+
 // Leaves the answers of accumulators of few elements. Returns which of them are none: these are written over. All threads of the warp
 // call it.
 template <class Acc>
@@ -246,6 +265,11 @@ __device__ __forceinline__ u32 write_few(const Acc (&acc)[OUTPUTS_ABREAST<Acc>],
         for (u32 a = 0; a < A; ++a)
             if ((unsure >> a & 1) != 0 && acc[a].settles(gap_of<typename Acc::Item>(all, mine.of(all, a)), answer[a], asked))
                 unsure ^= 1u << a;
+    }
+    if constexpr (GeneralOf<Acc>::HAS_AGAIN) {
+        if (unsure != 0)
+            take_again<typename Acc::Again>(answer, unsure, all, mine, asked);
+        __syncwarp();
     }
     write_together(static_cast<Bits *>(all.layout.out), mine.number, i32(all.numbers), mine.count, answer, room);
     return unsure;

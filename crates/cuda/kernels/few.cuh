@@ -82,17 +82,133 @@ struct FewOf {
     static constexpr bool NUMBERED = false, SETTLES = false;
     // Whether the general accumulators have a table in shared memory.
     static constexpr bool HAS_TABLE = false;
+    // Whether there are accumulators, Again, for outputs of which these are not sure.
+    static constexpr bool HAS_AGAIN = false;
     // Whether there is settles(gap, answer, asked), for answers of which nothing is sure yet.
     static constexpr bool SETTLES_LATER = false;
 };
 
-// Sums and means of the shorter types: plain f64 adds, which the range of the elements makes exact (range.cuh).
+// hi + lo, of which hi is the rounded sum, as a number that rounds to every shorter type as it does: an f64 beside it whose last bit is
+// set, if it is none itself (S. Boldo, G. Melquiond, Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd,
+// 2008).
+__device__ __forceinline__ f64 to_odd(const Double &all)
+{
+    if (all.lo == 0.0)
+        return all.hi;
+    const bool is_below = (bits_of(all.hi) ^ bits_of(all.lo)) >> 63 != 0;
+    return of_bits((bits_of(all.hi) - is_below) | 1);
+}
+
+// hi + lo, rounded once.
+template <class T>
+__device__ __forceinline__ typename Element<T>::Bits nearest(f64 hi, f64 lo)
+{
+    if constexpr (sizeof(typename Element<T>::Bits) == 8)
+        return bits_of(add(hi, lo));
+    else
+        return narrow<T>(to_odd(two_sum(hi, lo)));
+}
+
+// Sums and means of floats that may be far apart: a rounded sum, the sum of what was rounded off of it, and one of what was rounded off of
+// that. `far` is off by less than 2^-48 of `size`, which has the magnitudes of its terms: both are plain sums of n <= 16. If `size` is 0, the
+// other two are exact.
+template <class T>
+struct FarFloats : FewOf<FloatTotal<T>> {
+    using Base = FewOf<FloatTotal<T>>;
+    using typename Base::Asked, typename Base::Bits;
+    using Format = Element<T>;
+    static constexpr bool SHIFTS = false, LONG = sizeof(Bits) == 8;
+
+    f64 sum = 0.0, error = 0.0, far = 0.0, size = 0.0;
+    // Of f64, the upper half of the largest magnitude, doubled.
+    u32 most = 0;
+
+    template <int V, int N, class Number>
+    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
+    {
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            if constexpr (LONG)
+                most = max(most, u32(bits[k] >> 32) << 1);
+            const Double next = two_sum(sum, f64(Format::value(asked.of(bits[k]))));
+            const Double left = two_sum(error, next.lo);
+            sum = next.hi;
+            error = left.hi;
+            far = add(far, left.lo);
+            size = add(size, fabs(left.lo));
+        }
+    }
+
+    // The sum is all.hi + low, off by less than `off`: what `far` is off by, and twice what rounding `low` and its neighbours costs. Any of
+    // these that leaves the format below is of sums so small that they are exact. Rounding does not change the order of numbers.
+    __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
+    {
+        if constexpr (LONG) {
+            // A NaN, as its upper half says.
+            if (most > u32(0x7ff) << 21) {
+                answer = NOT_A_NUMBER<T>;
+                return true;
+            }
+        } else if (!is_finite(sum)) {
+            // NaNs and infinities make the sum one, and finite elements do not.
+            answer = Specials<T>{sum != sum, sum > 0.0, sum < 0.0}.bits();
+            return true;
+        }
+        const Double all = two_sum(sum, error);
+        const f64 low = add(all.lo, far);
+        const f64 off = size == 0.0 ? 0.0 : add(mul(size, of_bits(u64(1023 - 48) << 52)), mul(fabs(low), of_bits(u64(1023 - 51) << 52)));
+        const f64 real = add(all.hi, low);
+        // What is not finite here is NaN there.
+        if (!is_finite(real) || !is_finite(off))
+            return false;
+        if (asked.ask == MEAN && real != 0.0)
+            return mean(answer, {all.hi, low}, off, asked);
+        answer = nearest<T>(all.hi, add(low, off));
+        return answer == nearest<T>(all.hi, sub(low, off));
+    }
+
+    __device__ __forceinline__ bool mean(Bits &answer, Double all, f64 off, const Asked &asked) const
+    {
+        // A quotient of sums that cancelled is left to others.
+        if (!(off <= mul(fabs(all.hi), of_bits(u64(1023 - 98) << 52))))
+            return false;
+        if (off != 0.0)
+            all = fast_two_sum(all.hi, all.lo);
+        if constexpr (!LONG) {
+            if (off == 0.0 && all.lo == 0.0) {
+                answer = narrow<T>(quotient(all.hi, asked.n));
+                return true;
+            }
+        }
+        const f64 n = f64(asked.n);
+        const f64 q = __ddiv_rn(all.hi, n);
+        const Double left = two_sum(fused(-q, n, all.hi), all.lo);
+        const f64 rest = __ddiv_rn(left.hi, n);
+        if constexpr (LONG) {
+            const u32 exponent = u32(bits_of(q) >> 52) & 0x7ff;
+            if (off == 0.0 && left.lo == 0.0 && fused(-rest, n, left.hi) == 0.0 && exponent > 128) {
+                // The quotient is q + rest, also where that is the middle between two numbers.
+                answer = bits_of(add(q, rest));
+                return true;
+            }
+            return rounded({q, rest}, answer);
+        } else {
+            const f64 beside = mul(fabs(q), of_bits(u64(1023 - 90) << 52));
+            answer = nearest<T>(q, add(rest, beside));
+            return answer == nearest<T>(q, sub(rest, beside));
+        }
+    }
+};
+
+// The same of the shorter types where they are near each other: plain f64 adds, which the range of the elements makes exact (range.cuh).
 template <class T>
 struct FewFloats : FewOf<FloatTotal<T>> {
     using Base = FewOf<FloatTotal<T>>;
     using typename Base::Asked, typename Base::Bits;
     using Format = Element<T>;
-    static constexpr bool SHIFTS = false;
+    using Again = FarFloats<T>;
+    // Nothing that f16 has is far apart.
+    static constexpr bool SHIFTS = false, HAS_AGAIN = Spread<T, 4>::ASKED;
 
     f64 sum = 0.0;
     Spread<T, 4> spread;
@@ -116,50 +232,8 @@ struct FewFloats : FewOf<FloatTotal<T>> {
         return spread.holds();
     }
 };
-
-// The same of f64: a rounded sum, and the sum of what was rounded off, which is exact or tells that it is not.
 template <>
-struct FewFloats<f64> : FewOf<FloatTotal<f64>> {
-    static constexpr bool SHIFTS = false;
-
-    f64 sum = 0.0, error = 0.0;
-    bool is_exact = true;
-
-    template <int V, int N, class Number>
-    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
-    {
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-            const Double next = two_sum(sum, of_bits(asked.of(bits[k])));
-            const Double left = two_sum(error, next.lo);
-            sum = next.hi;
-            error = left.hi;
-            is_exact = is_exact && left.lo == 0.0;
-        }
-    }
-
-    __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
-    {
-        // The exact sum, of which `hi` is the rounded one.
-        const Double all = two_sum(sum, error);
-        answer = bits_of(all.hi);
-        if (!is_exact || !is_finite(all.hi))
-            return false;
-        if (asked.ask != MEAN || all.hi == 0.0)
-            return true;
-        const f64 n = f64(asked.n);
-        const f64 q = __ddiv_rn(all.hi, n);
-        const Double left = two_sum(fused(-q, n, all.hi), all.lo);
-        const f64 rest = __ddiv_rn(left.hi, n);
-        const u32 exponent = u32(bits_of(q) >> 52) & 0x7ff;
-        if (left.lo == 0.0 && fused(-rest, n, left.hi) == 0.0 && exponent > 128) {
-            // The quotient is q + rest, also where that is the middle between two numbers.
-            answer = bits_of(add(q, rest));
-            return true;
-        }
-        return rounded({q, rest}, answer);
-    }
-};
+struct FewFloats<f64> : FarFloats<f64> {};
 
 // Sums of squares, norms, variances and deviations of the shorter types, in plain f64.
 //

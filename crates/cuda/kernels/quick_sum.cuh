@@ -73,8 +73,7 @@ struct QuickSum : FewOf<FloatTotal<T>> {
             FewFloats<T> few;
             few.sum = sum;
             few.error = error;
-            few.is_exact = is_exact;
-            return few.answer(answer, asked);
+            return is_exact && few.answer(answer, asked);
         } else {
             // NaNs and infinities make the sum one, and finite elements do not.
             if (!is_finite(sum)) {
@@ -95,16 +94,5 @@ struct QuickSum : FewOf<FloatTotal<T>> {
             answer = narrow<T>(add(q, off));
             return is_exact && answer == narrow<T>(sub(q, off));
         }
-    }
-
-    // hi + lo, of which hi is the rounded sum, as a number that rounds to every shorter type as it does: an f64 beside it whose last bit is
-    // set, if it is none itself (S. Boldo, G. Melquiond, Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd,
-    // 2008).
-    static __device__ __forceinline__ f64 to_odd(const Double &all)
-    {
-        if (all.lo == 0.0)
-            return all.hi;
-        const bool is_below = (bits_of(all.hi) ^ bits_of(all.lo)) >> 63 != 0;
-        return of_bits((bits_of(all.hi) - is_below) | 1);
     }
 };
