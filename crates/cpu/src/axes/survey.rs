@@ -96,7 +96,10 @@ impl<T: Widen + Narrow> Kernel for Survey<'_, T> {
                     // SAFETY: the caller vouches for the instructions; a group of the table's columns,
                     // and as many places for what is found of them.
                     unsafe {
-                        let mut found = to.map(|p| [S::load(p), S::load(p.add(S::LANES))]);
+                        let mut found = [[S::splat(0.0); 2]; 3];
+                        for (found, p) in found.iter_mut().zip(to) {
+                            *found = [S::load(p), S::load(p.add(S::LANES))];
+                        }
                         for row in 0..table.rows() {
                             found = compared::<S, T>(found, table.at(row, column));
                         }
@@ -125,7 +128,9 @@ impl<T: Widen + Narrow> Kernel for Survey<'_, T> {
                     // SAFETY: as above, of groups of the row, the last of which has some of the elements
                     // before it; the buffers hold two of the widest vectors.
                     unsafe {
-                        let mut found = NONE.map(|none| [S::splat(none); 2]);
+                        let [low, high, any] = NONE;
+                        let mut found =
+                            [[S::splat(low); 2], [S::splat(high); 2], [S::splat(any); 2]];
                         for at in (0..items.len()).step_by(group) {
                             let items = &items[at.min(last)..][..group];
                             prefetch::ahead(items);
