@@ -232,8 +232,37 @@ struct FewFloats : FewOf<FloatTotal<T>> {
         return spread.holds();
     }
 };
+// The same of f64: a rounded sum, and the sum of what was rounded off, which is exact or tells that it is not.
 template <>
-struct FewFloats<f64> : FarFloats<f64> {};
+struct FewFloats<f64> : FewOf<FloatTotal<f64>> {
+    using Again = FarFloats<f64>;
+    static constexpr bool SHIFTS = false, HAS_AGAIN = true;
+
+    f64 sum = 0.0, error = 0.0;
+    bool is_exact = true;
+
+    template <int V, int N, class Number>
+    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
+    {
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            const Double next = two_sum(sum, of_bits(asked.of(bits[k])));
+            const Double left = two_sum(error, next.lo);
+            sum = next.hi;
+            error = left.hi;
+            is_exact = is_exact && left.lo == 0.0;
+        }
+    }
+
+    // An exact sum is one of those that are far apart of which nothing is left.
+    __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
+    {
+        Again all;
+        all.sum = sum;
+        all.error = error;
+        return is_exact && all.answer(answer, asked);
+    }
+};
 
 // Sums of squares, norms, variances and deviations of the shorter types, in plain f64.
 //

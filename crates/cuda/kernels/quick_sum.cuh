@@ -73,7 +73,8 @@ struct QuickSum : FewOf<FloatTotal<T>> {
             FewFloats<T> few;
             few.sum = sum;
             few.error = error;
-            return is_exact && few.answer(answer, asked);
+            few.is_exact = is_exact;
+            return few.answer(answer, asked);
         } else {
             // NaNs and infinities make the sum one, and finite elements do not.
             if (!is_finite(sum)) {
