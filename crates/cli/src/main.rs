@@ -24,6 +24,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     memory::watch();
+    // What a decoder dies of is reported as what is wrong with its file.
+    warpfold_files::hide_guarded_panics();
     let words: Vec<_> = std::env::args_os().collect();
     let cli = match args::parse(&words) {
         Ok(cli) => cli,
