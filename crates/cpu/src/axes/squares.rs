@@ -123,9 +123,14 @@ impl FewSquares<'_> {
                     let back = bring_to_one(scales[i]);
                     let answer = if ROOT { answer * back } else { answer * back * back };
                     odd[i] = !none & !usual;
+                    // Squares of what is scaled do not overflow.
+                    let special = is_scaled & !squares[i].is_finite();
+                    let infinite = if SPREAD | squares[i].is_nan() { f64::NAN } else { squares[i] };
+                    let answer = if special { infinite } else { answer };
                     found[i] = if none { 0.0 } else { answer };
-                    sure[i] =
-                        none | (usual & (high > 0.0) & certain & (answer >= f64::MIN_POSITIVE));
+                    sure[i] = none
+                        | special
+                        | (usual & (high > 0.0) & certain & (answer >= f64::MIN_POSITIVE));
                 }
                 if is_scaled {
                     let is_far = |&scale: &f64| !(1e-90..1e90).contains(&scale);
