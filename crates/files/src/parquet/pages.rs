@@ -51,6 +51,9 @@ fn encoding(code: i64) -> Result<Encoding> {
     })
 }
 
+/// Bytes that a decoder reads at a time.
+const BUFFER: usize = 1 << 16;
+
 impl Pages {
     /// The next page of values, or the dictionary.
     fn next_page(&mut self) -> Result<Option<Page>> {
@@ -62,7 +65,8 @@ impl Pages {
             // The structures of a header: of values, of a dictionary, and of values in the second form.
             let [top, values, dictionary, second] = [0, 5, 7, 8].map(|outer| header.of(outer));
             let (size, len) = (top(2)?, top(3)?);
-            let size = usize::try_from(size).map_err(|_| invalid())?;
+            let size = i32::try_from(size).ok().and_then(|size| usize::try_from(size).ok());
+            let size = size.ok_or_else(invalid)?;
             let len = u64::try_from(len).map_err(|_| invalid())?;
             self.left = self.left.checked_sub(len).ok_or_else(invalid)?;
             self.at = place + len;
@@ -156,10 +160,13 @@ impl Pages {
                 return Ok(());
             }
             CompressionCodec::BROTLI => {
-                all(&mut brotli_decompressor::Decompressor::new(packed, size - begin), out)?;
+                all(&mut brotli_decompressor::Decompressor::new(packed, BUFFER), out)?;
                 return Ok(());
             }
             codec => {
+                if size - begin > most_unpacked(codec, packed.len()) {
+                    return Err(general("a page claims more than is packed in it"));
+                }
                 out.resize(size, 0);
                 let to = &mut out[begin..];
                 match codec {
@@ -197,6 +204,16 @@ impl Pages {
         out.truncate(begin + written);
         Ok(())
     }
+}
+
+/// More bytes than so many packed ones hold, so that memory is made for no other claims: a copy of 64
+/// bytes takes Snappy three, a longer match LZ4 one for 255, and a block of 128 KiB zstd four.
+fn most_unpacked(codec: CompressionCodec, packed: usize) -> usize {
+    packed.saturating_mul(match codec {
+        CompressionCodec::SNAPPY => 1 << 5,
+        CompressionCodec::ZSTD => 1 << 15,
+        _ => 1 << 8,
+    })
 }
 
 /// Whether a page holds as many values of `size` bytes as it names.
@@ -290,6 +307,22 @@ mod tests {
         let is_sound = |values| is_sound(&dictionary(values), false, 4);
         assert!(is_sound(0) && is_sound(3));
         assert!(!is_sound(4) && !is_sound(u32::MAX));
+    }
+
+    #[test]
+    fn memory_is_made_for_what_can_be_packed() {
+        let zeros = [0; 1 << 20];
+        let packed = [
+            (CompressionCodec::SNAPPY, snap::raw::Encoder::new().compress_vec(&zeros).unwrap()),
+            (CompressionCodec::LZ4_RAW, lz4_flex::block::compress(&zeros)),
+            (CompressionCodec::ZSTD, zstd::bulk::compress(&zeros, 1).unwrap()),
+        ];
+        for (codec, packed) in packed {
+            let most = most_unpacked(codec, packed.len());
+            assert!((zeros.len()..64 * zeros.len()).contains(&most), "{codec:?}: {most}");
+        }
+        // Other codecs make memory as they go, or none.
+        assert_eq!(most_unpacked(CompressionCodec::ZSTD, usize::MAX), usize::MAX);
     }
 
     #[test]
