@@ -2,12 +2,13 @@
 // Axes are any, at any strides, also negative and 0; the first goes along the lanes of a warp.
 // elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
 
-#include "element.cuh"
 #include "name.cuh"
+#include "unaligned.cuh"
 
 constexpr int THREADS = 256;
-// Elements of a thread that are on their way at once.
+// Elements of a thread that are on their way at once, and vectors where elements lie together.
 constexpr int EACH = 8;
+constexpr int VECTORS = 4;
 constexpr int AXES = 6;
 
 // The elements from one step to the next, in the source, in the target and among the marks.
@@ -22,7 +23,8 @@ enum Choice : u32 {
     FILLS = 2,       // no element is chosen, and none is read
     NAN_IS_FAR = 4,  // NaNs that are chosen become infinite,
     NAN_IS_SEEN = 8, // and are told of; of integers, what is in the place of the others is
-    ONLY_NAN = 16    // no other element is chosen
+    ONLY_NAN = 16,   // no other element is chosen
+    TOGETHER = 32    // the elements of a run, their copies and their marks lie together: of the same type
 };
 
 template <class T>
@@ -34,6 +36,105 @@ __device__ __forceinline__ u64 widened(typename Element<T>::Bits bits)
         return u64(Element<T>::key(bits));
 }
 
+// What becomes of elements.
+template <class T>
+struct Chooser {
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    static constexpr int V = 16 / int(sizeof(Bits));
+    using Marks = typename PackOf<(V < 4 ? 4 : V)>::Type;
+
+    u32 choice;
+    u64 fill;
+    bool any = false;
+
+    // Whether an element that is marked or not comes into the copy, and as what.
+    __device__ __forceinline__ bool takes(Bits &bits, bool chosen)
+    {
+        if constexpr (Format::FLOAT) {
+            if ((choice & (NAN_IS_FAR | NAN_IS_SEEN)) != 0 && chosen && Format::is_nan(bits)) {
+                bits = Format::INFINITE;
+                any = true;
+            }
+            return chosen && ((choice & ONLY_NAN) == 0 || Format::is_nan(bits));
+        } else if constexpr (sizeof(Bits) == 8) {
+            any = any || chosen && bits == fill;
+        }
+        return chosen;
+    }
+
+    // A vector of elements, and their marks.
+    struct Marked {
+        Bits items[V];
+        u8 marks[sizeof(Marks)];
+    };
+    // At an end of a run of `len` elements: those from the first-th on that it has.
+    static __device__ __noinline__ Marked at_end(const Bits *from, const u8 *marks, int first, int len)
+    {
+        Marked some = {};
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+            if (first + i >= 0 && first + i < len) {
+                some.items[i] = from[first + i];
+                some.marks[i] = marks == nullptr ? 1 : marks[first + i];
+            }
+        }
+        return some;
+    }
+    template <class Pack>
+    static __device__ __forceinline__ Pack read(const void *at)
+    {
+        const u32 off = u32(u64(at)) % sizeof(Pack);
+        const Pack *const before = reinterpret_cast<const Pack *>(u64(at) - off);
+        const Pack low = before[0];
+        return off == 0 ? low : across(low, before[1], off);
+    }
+
+    // A part of a run of `len` elements, as `width` threads take it together, of which this is the lane-th.
+    __device__ __forceinline__ void copy(const Bits *from, Bits *to, const u8 *marks, int len, u32 part, u32 width, u32 lane)
+    {
+        // Elements in front of the copy's first whole vector are of one that is not whole.
+        const int head = int(u32(-u64(to)) % 16 / sizeof(Bits)), begin = head - (head > 0 ? V : 0);
+        Marked some[VECTORS];
+        int first[VECTORS];
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k) {
+            // What is read lies within the run.
+            constexpr int BESIDE = sizeof(Marks) > V ? sizeof(Marks) : V;
+            first[k] = begin + int((part * VECTORS + k) * width + lane) * V;
+            if (first[k] >= BESIDE && first[k] + 2 * BESIDE <= len) {
+                const uint4 items = read<uint4>(from + first[k]);
+                memcpy(some[k].items, &items, sizeof(items));
+                if (marks != nullptr) {
+                    const Marks its = read<Marks>(marks + first[k]);
+                    memcpy(some[k].marks, &its, sizeof(its));
+                }
+            } else if (first[k] < len) {
+                some[k] = at_end(from, marks, first[k], len);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k) {
+            const bool whole = first[k] >= 0 && first[k] + V <= len;
+#pragma unroll
+            for (int i = 0; i < V; ++i) {
+                const bool is = marks == nullptr || some[k].marks[i] != 0;
+                some[k].items[i] = takes(some[k].items[i], is && (whole || first[k] + i >= 0 && first[k] + i < len)) ? some[k].items[i] : Bits(fill);
+            }
+            if (whole) {
+                uint4 items;
+                memcpy(&items, some[k].items, sizeof(items));
+                *reinterpret_cast<uint4 *>(to + first[k]) = items;
+            } else if (first[k] < len) {
+#pragma unroll
+                for (int i = 0; i < V; ++i)
+                    if (first[k] + i >= 0 && first[k] + i < len)
+                        to[first[k] + i] = some[k].items[i];
+            }
+        }
+    }
+};
+
 // A row is a run along the first axis. 2^log threads take it together, so that the places along other axes are found once for EACH elements.
 template <class T>
 __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, void *to, const u8 *marks, u32 choice, u64 fill, u32 *seen,
@@ -41,14 +142,18 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
 {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
-    bool any = false;
+    Chooser<T> chooser = {choice, fill};
+    const bool together = (choice & TOGETHER) != 0;
     const Axis &run = axes[0];
-    const u32 width = 1u << log, reach = width * EACH, parts = (run.len + reach - 1) / reach, at_once = THREADS >> log;
+    const u32 width = 1u << log, at_once = THREADS >> log, lane = threadIdx.x & (width - 1);
+    // Of vectors there may be one more, which the copy begins within.
+    const u32 reach = together ? width * (VECTORS * Chooser<T>::V) : width * EACH;
+    const u32 parts = (run.len + (together ? Chooser<T>::V : 0) + reach - 1) / reach;
     // No more parts than elements.
     for (u64 part = u64(blockIdx.x) * at_once + (threadIdx.x >> log); part < rows * parts; part += u64(gridDim.x) * at_once) {
         u32 index = u32(part) / parts;
-        const u32 first = (u32(part) - index * parts) * reach + (threadIdx.x & (width - 1));
-        i64 source = first * run.from, place = first * run.to, mark = first * run.marks;
+        const u32 number = u32(part) - index * parts;
+        i64 source = 0, place = 0, mark = 0;
 #pragma unroll
         for (int a = 1; a < AXES; ++a) {
             if (a < count) {
@@ -60,6 +165,14 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
                 index = rest;
             }
         }
+        if (together) {
+            chooser.copy(from + source, static_cast<Bits *>(to) + place, marks == nullptr ? marks : marks + mark, int(run.len), number, width, lane);
+            continue;
+        }
+        const u32 first = number * reach + lane;
+        source += first * run.from;
+        place += first * run.to;
+        mark += first * run.marks;
         Bits items[EACH];
         bool chosen[EACH];
 #pragma unroll
@@ -74,16 +187,7 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
         for (int k = 0; k < EACH; ++k) {
             if (first + k * width >= run.len)
                 continue;
-            if constexpr (Format::FLOAT) {
-                if ((choice & (NAN_IS_FAR | NAN_IS_SEEN)) != 0 && chosen[k] && Format::is_nan(items[k])) {
-                    items[k] = Format::INFINITE;
-                    any = true;
-                }
-                if ((choice & ONLY_NAN) != 0 && !Format::is_nan(items[k]))
-                    chosen[k] = false;
-            } else if constexpr (sizeof(Bits) == 8) {
-                any = any || chosen[k] && items[k] == fill;
-            }
+            chosen[k] = chooser.takes(items[k], chosen[k]);
             const i64 target = place + k * (width * run.to);
             if ((choice & WIDENS) != 0)
                 static_cast<u64 *>(to)[target] = chosen[k] ? widened<T>(items[k]) : fill;
@@ -92,7 +196,7 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
         }
     }
     // Once a block, by a store: the word is in the host's memory, where an atomic operation takes a microsecond.
-    if ((Format::FLOAT || sizeof(Bits) == 8) && (choice & NAN_IS_SEEN) != 0 && __syncthreads_or(any) && threadIdx.x == 0)
+    if ((Format::FLOAT || sizeof(Bits) == 8) && (choice & NAN_IS_SEEN) != 0 && __syncthreads_or(chooser.any) && threadIdx.x == 0)
         *static_cast<volatile u32 *>(seen) = 1;
 }
 

@@ -26,3 +26,11 @@ __device__ __forceinline__ uint4 read_before_wait(const uint4 *at)
                  : "l"(__cvta_generic_to_global(at)));
     return v;
 }
+
+// A read behind the wait of what the launch ahead has left, which passes by the L1 cache, too.
+__device__ __forceinline__ u64 read_left(const u64 *at)
+{
+    u64 word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(__cvta_generic_to_global(at)) : "memory");
+    return word;
+}

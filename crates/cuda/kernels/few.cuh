@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include "double_double.cuh"
 #include "float_squares.cuh"
 #include "float_total.cuh"
 #include "strided_prods.cuh"
@@ -26,18 +25,6 @@ __device__ __forceinline__ bool rounded(Double real, u64 &bits)
     const u32 exponent = u32(bits_of(real.hi) >> 52) & 0x7ff;
     bits = bits_of(above);
     return below == above && exponent > 128 && exponent < 1023 + 960;
-}
-
-// The same of x / n, off by less than 2^-100 of itself more.
-__device__ __forceinline__ Double over(Double x, f64 n)
-{
-    const f64 q = __ddiv_rn(x.hi, n);
-    return {q, __ddiv_rn(add(fused(-q, n, x.hi), x.lo), n)};
-}
-__device__ __forceinline__ Double root_of(Double x)
-{
-    const f64 s = __dsqrt_rn(x.hi);
-    return {s, __ddiv_rn(add(fused(-s, s, x.hi), x.lo), add(s, s))};
 }
 
 // real * 2^moved, rounded once, of a real that is positive or not finite: that product may leave the format. False as above. `is_exact` says
@@ -87,27 +74,6 @@ struct FewOf {
     // Whether there is settles(gap, answer, asked), for answers of which nothing is sure yet.
     static constexpr bool SETTLES_LATER = false;
 };
-
-// hi + lo, of which hi is the rounded sum, as a number that rounds to every shorter type as it does: an f64 beside it whose last bit is
-// set, if it is none itself (S. Boldo, G. Melquiond, Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd,
-// 2008).
-__device__ __forceinline__ f64 to_odd(const Double &all)
-{
-    if (all.lo == 0.0)
-        return all.hi;
-    const bool is_below = (bits_of(all.hi) ^ bits_of(all.lo)) >> 63 != 0;
-    return of_bits((bits_of(all.hi) - is_below) | 1);
-}
-
-// hi + lo, rounded once.
-template <class T>
-__device__ __forceinline__ typename Element<T>::Bits nearest(f64 hi, f64 lo)
-{
-    if constexpr (sizeof(typename Element<T>::Bits) == 8)
-        return bits_of(add(hi, lo));
-    else
-        return narrow<T>(to_odd(two_sum(hi, lo)));
-}
 
 // Sums and means of floats that may be far apart: a rounded sum, the sum of what was rounded off of it, and one of what was rounded off of
 // that. `far` is off by less than 2^-48 of `size`, which has the magnitudes of its terms: both are plain sums of n <= 16. If `size` is 0, the
@@ -307,12 +273,17 @@ struct FewSquares : FewOf<FloatSquares<T, SPREAD>> {
             }
             real = __ddiv_rn(sub(mul(n, squares), mul(sum, sum)), mul(n, free));
         }
+        // Finite elements make nothing that is not: of those of infinities and NaNs a variance is NaN, as infinite sums cancel.
+        if (!is_finite(real)) {
+            answer = Specials<T>{real != real, true}.bits();
+            return true;
+        }
         if (asks_root(asked.ask))
             real = __dsqrt_rn(real);
         const f64 off = mul(real, of_bits(u64(1023 - 42) << 52));
         const Bits below = narrow<T>(sub(real, off));
         answer = narrow<T>(add(real, off));
-        return below == answer && is_finite(real);
+        return below == answer;
     }
 
     // Whether answer(), which was not sure, can be made so: answers of few digits often lie in the middle between two numbers. `gap` is how
@@ -361,10 +332,16 @@ struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
 
     Double squares = {0.0, 0.0}, sum = {0.0, 0.0};
     Bits first = 0;
+    // The upper half of the largest magnitude, doubled.
+    u32 most = 0;
     // The biased exponent of the power of two.
     int scale = 1023;
 
-    __device__ __forceinline__ void begin(Bits bits) { first = bits; }
+    __device__ __forceinline__ void begin(Bits bits)
+    {
+        first = bits;
+        most = u32(bits >> 32) << 1;
+    }
 
     static __device__ __forceinline__ void add_to(Double &all, f64 x, f64 rest)
     {
@@ -375,14 +352,12 @@ struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
     template <int V, int N, class Number>
     __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &)
     {
-        // As long as nothing differs, all sums are 0, in any scale.
-        if (squares.hi == 0.0) {
-            u32 most = u32(first >> 32) << 1;
 #pragma unroll
-            for (int k = 0; k < N; ++k)
-                most = max(most, u32(bits[k] >> 32) << 1);
+        for (int k = 0; k < N; ++k)
+            most = max(most, u32(bits[k] >> 32) << 1);
+        // As long as nothing differs, all sums are 0, in any scale.
+        if (squares.hi == 0.0)
             scale = max(2046 - 300 - int(most >> 21), 1);
-        }
         const f64 power = of_bits(u64(scale) << 52), origin = mul(of_bits(first), power);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
@@ -402,6 +377,10 @@ struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
         answer = SPREAD && free == 0 ? NOT_A_NUMBER<f64> : 0;
         if (squares.hi == 0.0 || SPREAD && free == 0)
             return true;
+        if (most >= u32(0x7ff) << 21) {
+            answer = Specials<f64>{SPREAD || squares.hi != squares.hi, true}.bits();
+            return true;
+        }
         const bool is_root = asks_root(asked.ask), is_half = SPREAD && is_root && asked.n == 2 && free == 2;
         Double real = squares;
         if constexpr (SPREAD) {
@@ -437,7 +416,7 @@ struct FewProducts : FewOf<StridedProd<T>> {
     Double product = {1.0, 0.0};
     // The smallest of the products so far: below the format they are not those that are meant.
     f64 least = 1.0;
-    bool has_zero = false;
+    bool has_zero = false, has_nan = false;
 
     template <int V, int N, class Number>
     __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &)
@@ -451,14 +430,23 @@ struct FewProducts : FewOf<StridedProd<T>> {
             product.hi = next;
             least = fmin(least, fabs(next));
             has_zero = has_zero || x == 0.0;
+            has_nan = has_nan || x != x;
         }
     }
 
-    __device__ __forceinline__ bool answer(Bits &answer, const Asked &) const
+    // Whether no product of so many finite elements leaves the format of f64: those of f16 are below 2^16 and from 2^-24 on, those of the
+    // others below 2^128 and from 2^-149 on.
+    static __device__ __forceinline__ bool is_within(u64 n) { return !LONG && (Format::FRACTION == Element<f16>::FRACTION || n <= 7); }
+
+    __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
     {
         answer = narrow<T>(product.hi);
-        if (has_zero || !is_finite(product.hi))
-            return has_zero && is_finite(product.hi);
+        if (!is_finite(product.hi)) {
+            answer = product.hi != product.hi ? NOT_A_NUMBER<T> : answer;
+            return has_nan || is_within(asked.n);
+        }
+        if (has_zero)
+            return true;
         if (least < of_bits(u64(1023 - 890) << 52))
             return false;
         if constexpr (LONG) {

@@ -1,13 +1,17 @@
-// What the kernels have in common that make numbers of the payloads of others, a thread for each.
+// What the kernels have in common that make numbers of the payloads of others, a thread for each. A block brings its payloads together
+// first: a thread takes the words of one in turn, and would wait for each.
 
 #pragma once
 
 #include "answer.cuh"
+#include "dependent_launch.cuh"
 #include "name.cuh"
 #include "nonzero.cuh"
 #include "wide.cuh"
 
 constexpr int FINISH_THREADS = 128;
+// Words of a block's payloads.
+constexpr int FINISH_WORDS = 3072;
 
 // The type of roots and variances.
 template <class T, bool FLOAT = Element<T>::FLOAT>
@@ -121,13 +125,18 @@ __device__ __forceinline__ void write_special(void *out, i64 place, const Specia
 }
 
 // The kernel NAME_ELEMENT, of which `finish` makes a number. The i-th of `count` payloads is i * words words behind `payloads`; its
-// number goes i * step numbers behind `out`. `overflow` is set where a total does not fit its type, or where nothing is left that has an
-// extreme. `manner` is as `Manner` says. Payloads are done with then.
+// number goes i * step numbers behind `out`. A block has `each` of them. `overflow` is set where a total does not fit its type, or where
+// nothing is left that has an extreme. `manner` is as `Manner` says.
 #define FINISHING_KERNEL(name) \
-    extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(name, ELEMENT)(u64 *payloads, u64 words, u32 count, u32 ask, \
-        u32 manner, u64 initial, void *out, i64 step, u32 *overflow) \
+    extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(name, ELEMENT)(const u64 *payloads, u64 words, u32 count, u32 each, \
+        u32 ask, u32 manner, u64 initial, void *out, i64 step, u32 *overflow) \
     { \
-        const u32 i = blockIdx.x * FINISH_THREADS + threadIdx.x; \
-        if (i < count) \
-            finish<ELEMENT>(payloads + i * words, ask, manner, initial, out, i * step, overflow); \
+        wait_for_launch_ahead(); \
+        __shared__ u64 some[FINISH_WORDS]; \
+        const u32 first = blockIdx.x * each, here = min(each, count - first), length = u32(words), pitch = length | 1; \
+        for (u32 i = threadIdx.x; i < here * length; i += FINISH_THREADS) \
+            some[i / length * pitch + i % length] = read_left(payloads + first * words + i); \
+        __syncthreads(); \
+        if (threadIdx.x < here) \
+            finish<ELEMENT>(some + threadIdx.x * pitch, ask, manner, initial, out, (first + threadIdx.x) * step, overflow); \
     }

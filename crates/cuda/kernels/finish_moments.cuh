@@ -33,6 +33,9 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, u32 manner, 
     const auto square = [&](int i) { return i64(counters[4 + 2 * first + i]); };
     if (free == 0 || !subtract<Sum, Dot>(sum, square, n, numerator, sums, squares))
         return none();
-    const Truncated variance = over_product(numerator, Dot::LSB + 64 * first, n, free);
-    write_real<Real<T>>(out, place, asks_root(ask) ? variance.sqrt() : variance, manner);
+    const int unit = Dot::LSB + 64 * first;
+    if (sizeof(typename Element<T>::Bits) < 8 && (manner & IN_F64) != 0)
+        write(out, place, exact_real<f64>(numerator, unit, n, free, asks_root(ask)));
+    else
+        write(out, place, exact_real<Real<T>>(numerator, unit, n, free, asks_root(ask)));
 }

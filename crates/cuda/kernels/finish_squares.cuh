@@ -3,6 +3,7 @@
 #pragma once
 
 #include "finish.cuh"
+#include "variance.cuh"
 
 template <class T>
 __device__ __forceinline__ void finish(const u64 *payload, u32 ask, u32 manner, u64, void *out, i64 place, u32 *overflow)
@@ -19,5 +20,5 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, u32 manner, 
         return write(out, place, total);
     }
     const Truncated total = total_of<Dot>(payload);
-    write(out, place, (ask == NORM ? total.sqrt() : total).template round<Real<T>>());
+    write(out, place, exact_real<Real<T>>(total, ask == NORM));
 }

@@ -115,20 +115,15 @@ struct IntegerSquaresOf {
             return;
         }
         const auto square = [&](int i) { return i64(u32(squares.word[i / 2] >> 32 * (i % 2))); };
-        Truncated t;
-        if (asks_spread(asked.ask)) {
-            const u64 free = freedom(asked.ask, asked.n);
-            if (free == 0) {
-                answer = NOT_A_NUMBER<f64>;
-                return;
-            }
-            Numerator numerator;
-            subtract<OfSum, OfSquares>([&](int i) { return sum_limb(i); }, square, asked.n, numerator);
-            t = over_product(numerator, 0, asked.n, free);
-        } else {
-            t = Truncated::of_limbs(OfSquares::LIMBS, 0, square);
+        if (!asks_spread(asked.ask)) {
+            answer = exact_real<f64>(Truncated::of_limbs(OfSquares::LIMBS, 0, square), asks_root(asked.ask));
+            return;
         }
-        answer = (asks_root(asked.ask) ? t.sqrt() : t).template round<f64>();
+        const u64 free = freedom(asked.ask, asked.n);
+        Numerator numerator;
+        if (free != 0)
+            subtract<OfSum, OfSquares>([&](int i) { return sum_limb(i); }, square, asked.n, numerator);
+        answer = free == 0 ? NOT_A_NUMBER<f64> : exact_real<f64>(numerator, 0, asked.n, free, asks_root(asked.ask));
     }
 };
 

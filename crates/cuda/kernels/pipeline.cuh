@@ -193,19 +193,25 @@ __device__ __forceinline__ void pipe(const char *data, i64 apart, u64 n, Pass &p
     const u64 aligned = (n - head) / ITEMS<T>;
     const u64 vectors = Second::SHIFTED && aligned > 0 ? aligned - 1 : aligned;
     const u32 peeled = u32(n - vectors * ITEMS<T>);
-    if (blockIdx.x == 0) {
-        for (u32 i = threadIdx.x; i < peeled; i += blockDim.x) {
-            const char *at = data + (i < head ? i : n - peeled + i) * sizeof(Bits);
-            const Bits y = PAIRED ? *reinterpret_cast<const Bits *>(at + apart) : Bits(0);
-            pass.one(*reinterpret_cast<const Bits *>(at), y);
-        }
-    }
-
     const u32 size = blockDim.x * N;
     const u64 whole = vectors / size;
     const u32 rest = u32(vectors % size);
-    const u64 first = share(whole + (rest != 0), blockIdx.x);
-    const u64 last = share(whole + (rest != 0), blockIdx.x + 1);
+    // Of one array, what is peeled goes to two vectors that the part of a tile does not have, if it is not nearly whole: elements by
+    // themselves take long code, which a launch would wait for.
+    const bool beside = !PAIRED && peeled > 0 && rest + 2 <= size;
+    const auto peel = [&](u32 i) {
+        const char *at = data + (i < head ? i : n - peeled + i) * sizeof(Bits);
+        const Bits y = PAIRED ? *reinterpret_cast<const Bits *>(at + apart) : Bits(0);
+        pass.one(*reinterpret_cast<const Bits *>(at), y);
+    };
+    if (blockIdx.x == 0 && !beside) {
+        for (u32 i = threadIdx.x; i < peeled; i += blockDim.x)
+            peel(i);
+    }
+
+    const bool has_part = rest != 0 || beside;
+    const u64 first = share(whole + has_part, blockIdx.x);
+    const u64 last = share(whole + has_part, blockIdx.x + 1);
     // A warp's vectors of a tile lie together.
     const u32 place = threadIdx.x / 32 * (32 * N) + threadIdx.x % 32;
     const char *at = data + head * sizeof(Bits) + (first * size + place) * 16;
@@ -236,11 +242,29 @@ __device__ __forceinline__ void pipe(const char *data, i64 apart, u64 n, Pass &p
         const u32 valid = place < rest ? min((rest - place - 1) / 32 + 1, N) : 0;
         Vectors some;
         some.load(at, apart, valid);
-        const Place<T, PAIRED> place{at, apart, valid};
+        // The elements in front of all vectors are one thread's, and those behind them another's.
+        const u32 free = valid < N ? place + 32 * valid - rest : 2;
+        const u32 from = free == 0 ? 0 : head, to = !beside || free > 1 ? from : free == 0 ? head : peeled;
+        if (from < to) {
+            Bits items[ITEMS<T>] = {};
+#pragma unroll
+            for (u32 i = 0; i < ITEMS<T>; ++i)
+                if (from + i < to)
+                    items[i] = *reinterpret_cast<const Bits *>(data + (from < head ? i : n - peeled + from + i) * sizeof(Bits));
+#pragma unroll
+            for (int k = 0; k < N; ++k)
+                if (k == valid)
+                    memcpy(&some.xs[k].value, items, sizeof(items));
+        }
+        const Place<T, PAIRED> part{at, apart, valid};
         const bool taken = some.give(pass, at, apart);
         if constexpr (Pass::REFUSES) {
-            if (!taken && !pass.template again<Vectors>(place))
-                anything<Vectors>(pass, place, step, 1);
+            if (!taken) {
+                if (!pass.template again<Vectors>(part))
+                    anything<Vectors>(pass, part, step, 1);
+                for (u32 i = from; i < to; ++i)
+                    peel(i);
+            }
         }
         pass.pause(1);
     }

@@ -83,7 +83,7 @@ struct QuickSum : FewOf<FloatTotal<T>> {
             }
             const Double all = two_sum(sum, error);
             if (asked.ask != MEAN) {
-                answer = narrow<T>(to_odd(all));
+                answer = narrow<T>(round_to_odd(all));
                 return is_exact;
             }
             if (all.lo == 0.0) {

@@ -57,18 +57,15 @@ __device__ __forceinline__ typename Element<T>::Bits moments_answer(SumLimb sum,
 {
     using Sum = typename Element<T>::Sum;
     using Dot = typename Element<T>::Dot;
-    Truncated t;
     if (SPREAD && asks_spread(ask)) {
         const u64 free = freedom(ask, n);
         if (free == 0)
             return NOT_A_NUMBER<T>;
         Numerator numerator;
         subtract<Sum, Dot>(sum, square, n, numerator);
-        t = over_product(numerator, Dot::LSB, n, free);
-    } else {
-        t = Truncated::of_limbs(Dot::LIMBS, Dot::LSB, square);
+        return exact_real<T>(numerator, Dot::LSB, n, free, asks_root(ask));
     }
-    return (asks_root(ask) ? t.sqrt() : t).template round<T>();
+    return exact_real<T>(Truncated::of_limbs(Dot::LIMBS, Dot::LSB, square), asks_root(ask));
 }
 
 // The same from fixed-point integers, in units of 2^unit and of its square.
@@ -81,7 +78,6 @@ __device__ __forceinline__ typename Element<T>::Bits moments_answer(const FixedP
     u32 of_squares[OfSquares::LIMBS];
     squares.digits(of_squares);
     const auto square = [&](int i) { return i64(of_squares[i]); };
-    Truncated t;
     if (SPREAD && asks_spread(ask)) {
         const u64 free = freedom(ask, n);
         if (free == 0)
@@ -93,11 +89,9 @@ __device__ __forceinline__ typename Element<T>::Bits moments_answer(const FixedP
         Numerator numerator;
         if (!subtract<OfSum, OfSquares>(limb, square, n, numerator))
             return NOT_A_NUMBER<T>;
-        t = over_product(numerator, 2 * unit, n, free);
-    } else {
-        t = Truncated::of_limbs(OfSquares::LIMBS, 2 * unit, square);
+        return exact_real<T>(numerator, 2 * unit, n, free, asks_root(ask));
     }
-    return (asks_root(ask) ? t.sqrt() : t).template round<T>();
+    return exact_real<T>(Truncated::of_limbs(OfSquares::LIMBS, 2 * unit, square), asks_root(ask));
 }
 
 // The same where it is seldom asked for.

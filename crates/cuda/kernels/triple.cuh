@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "double_double.cuh"
+#include "nearest.cuh"
 #include "square_answer.cuh"
 
 // Three words, the lowest first.
@@ -72,28 +72,15 @@ __device__ __noinline__ u64 exact_real(Triple total, u64 divisor, int exponent, 
 #pragma unroll 1
     for (int i = 0; i < 6; ++i)
         numerator.push(u32(total.word[i / 2] >> 32 * (i % 2)), i);
-    const Truncated t = over_product(numerator, exponent, divisor, 1);
-    return (root ? t.sqrt() : t).round<f64>();
+    return exact_real<f64>(numerator, exponent, divisor, 1, root);
 }
 
 // The same by a few operations wherever these are sure; `real` is the total to 100 bits.
 __device__ __forceinline__ u64 real_answer(const Triple &total, const Double &real, u64 divisor, int exponent, bool root)
 {
-    const f64 by = f64(divisor), quotient = __ddiv_rn(real.hi, by);
-    Double found = {quotient, __ddiv_rn(::add(fused(-quotient, by, real.hi), real.lo), by)};
-    if (root) {
-        const f64 s = __dsqrt_rn(found.hi);
-        found = {s, __ddiv_rn(::add(fused(-s, s, found.hi), found.lo), ::add(s, s))};
-    }
-    found = fast_two_sum(found.hi, found.lo);
-    // Off by less than 2^-95 of itself: seldom enough to matter. Where it is zero, nothing, or at the format's ends, the other way is
-    // as good.
-    const f64 off = mul(found.hi, of_bits(u64(1023 - 90) << 52));
-    const int moved = int(bits_of(found.hi) >> 52) + (root ? exponent : 2 * exponent);
-    const bool sure = ::add(found.hi, ::add(found.lo, off)) == found.hi && ::add(found.hi, sub(found.lo, off)) == found.hi;
-    if (sure && found.hi > 0.0 && moved > 1 && moved < 2046)
-        return bits_of(found.hi) + (i64(root ? exponent : 2 * exponent) << 52);
-    return exact_real(total, divisor, 2 * exponent, root);
+    u64 answer = 0;
+    const bool sure = real.hi == 0.0 || nearest_real<f64>(real, f64(divisor), 0.0, 2 * exponent, root, answer);
+    return sure ? answer : exact_real(total, divisor, 2 * exponent, root);
 }
 
 // The most elements of such an answer: f64 holds their divisor, which is below the square.

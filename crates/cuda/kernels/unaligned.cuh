@@ -7,6 +7,10 @@
 template <int BYTES>
 struct PackOf;
 template <>
+struct PackOf<4> {
+    using Type = u32;
+};
+template <>
 struct PackOf<8> {
     using Type = uint2;
 };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "answer.cuh"
+#include "nearest.cuh"
 
 // So many digits have 257 bits or more, of which a quotient by 126 bits needs 127 + 126.
 using Numerator = Leading<9>;
@@ -97,18 +98,15 @@ __device__ __forceinline__ bool subtract(SumLimb sum, SquareLimb square, u64 n, 
     }
 }
 
-// The numerator in units of 2^lsb over n m, both from 1 to 2^63 - 1, with 127 or 128 bits unless it is 0.
-__device__ __forceinline__ Truncated over_product(Numerator &numerator, int lsb, u64 n, u64 m)
+// The numerator in units of 2^unit, which is normalised, over n m, both from 1 to 2^63 - 1, with 127 or 128 bits.
+__device__ __forceinline__ Truncated over_product(const Numerator &numerator, int unit, u64 n, u64 m)
 {
     Truncated t;
-    if (numerator.is_zero())
-        return t;
-    const int moved = numerator.normalise();
     const u64 upper = __umul64hi(n, m), lower = n * m;
     // The leading 128 + s bits over a divisor of s + 1 bits lie in (2^126, 2^128). The first s of them are below the divisor: a rest
     // to begin with. Those after them give the quotient.
     int shift = upper != 0 ? 127 - __clzll(i64(upper)) : 63 - __clzll(i64(lower));
-    t.exponent = lsb + 32 * (numerator.top - 7) - moved + 128 - shift;
+    t.exponent = unit + 32 * (numerator.top - 7) + 128 - shift;
     u64 words[6] = {0, 0, numerator.word(0), numerator.word(1), numerator.word(2), numerator.word(3)};
     if (shift >= 64) {
 #pragma unroll
@@ -153,4 +151,28 @@ __device__ __forceinline__ Truncated over_product(Numerator &numerator, int lsb,
     }
     t.inexact = (above | rest | words[4] | words[5]) != 0 || numerator.digits[8] != 0 || numerator.below;
     return t;
+}
+
+// The numerator in units of 2^lsb over n m, or its root, rounded once.
+template <class T>
+__device__ __noinline__ typename Element<T>::Bits exact_real(Numerator numerator, int lsb, u64 n, u64 m, bool root)
+{
+    if (numerator.is_zero())
+        return 0;
+    const int unit = lsb - numerator.normalise();
+    typename Element<T>::Bits answer;
+    if (nearest_real<T>(numerator.word(0), numerator.word(1), unit + 32 * (numerator.top - 3), n, m, root, answer))
+        return answer;
+    const Truncated t = over_product(numerator, unit, n, m);
+    return (root ? t.sqrt() : t).template round<T>();
+}
+
+// A total, or its root, rounded once.
+template <class T>
+__device__ __forceinline__ typename Element<T>::Bits exact_real(const Truncated &total, bool root)
+{
+    typename Element<T>::Bits answer;
+    if (root && i64(total.high) < 0 && nearest_real<T>(total.high, total.low, total.exponent, 1, 1, true, answer))
+        return answer;
+    return (root ? total.sqrt() : total).template round<T>();
 }

@@ -7,13 +7,13 @@
 
 use crate::answers::{as_here, one, type_of};
 use crate::dense::{Dense, Owner};
-use crate::dlpack::{CUDA, Exchange, Exportable, Tensor, capsule};
+use crate::dlpack::{CUDA, Exchange, Exportable, Room, Tensor, capsule};
 use crate::errors::{OrRaise, exception};
 use crate::import::Family;
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -343,7 +343,7 @@ impl DeviceArray {
         let chosen = chosen.or_else(|| other.out.is_some().then_some(&other));
         let asked =
             Asked { array: self, opened: &opened, chosen, reduced: &reduced, shape: &shape };
-        question.ops().iter().map(|&op| asked.answer(py, op, question.rules(), family)).collect()
+        asked.answers(py, question.ops(), question.rules(), family)
     }
 
     /// What marks and an initial value choose of the elements, as the device takes it; `None`
@@ -420,6 +420,21 @@ impl DeviceArray {
     }
 }
 
+/// Where a number goes: memory of the array's library, or of this one.
+enum Place {
+    Its(Exchange, Room),
+    Own(Memory),
+}
+
+impl Place {
+    fn address(&self) -> u64 {
+        match self {
+            Place::Its(_, room) => room.address,
+            Place::Own(memory) => memory.address(),
+        }
+    }
+}
+
 /// What is asked of an array of a device.
 struct Asked<'a> {
     array: &'a DeviceArray,
@@ -432,91 +447,95 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The answers to an operation, queued on the device; `None` where only the host can finish
-    /// them under these rules.
-    fn answer<'py>(
+    /// The answers to operations, queued on the device; `None` for those that only the host can finish
+    /// under these rules.
+    fn answers<'py>(
         &self,
         py: Python<'py>,
-        op: Op,
+        ops: &[Op],
         rules: &Rules,
         family: &Family<'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
         let rules = rules.out(None);
-        let Some(number) = Number::under(op, self.array.view.dtype, &rules) else {
-            return Ok(None);
+        // An operation has one number or two.
+        let halves = |op: Op| match op.pair() {
+            Some((first, second)) => [Some(first), Some(second)],
+            None => [Some(op), None],
         };
-        let ops = op.pair().map_or(vec![op], |(first, second)| vec![first, second]);
-        let numbers: Vec<_> = ops.into_iter().map(|op| Number { op, ..number }).collect();
-        let there = match family {
-            Family::Exchange(exchange) => self.in_its_memory(py, &numbers, *exchange)?,
-            _ => None,
+        let parts = |&op: &Op| {
+            let number = Number::under(op, self.array.view.dtype, &rules);
+            number.map_or([None; 2], |number| {
+                halves(op).map(|half| half.map(|op| Number { op, ..number }))
+            })
         };
-        let each = || numbers.iter().map(|&number| self.left_there(py, number, family)).collect();
-        let Some(answers): Option<Vec<_>> = there.map_or_else(each, |it| Ok(Some(it)))? else {
-            return Ok(None);
+        let numbers: Vec<Number> = ops.iter().flat_map(parts).flatten().collect();
+        let mut places = self.in_its_memory(py, &numbers, family)?;
+        if places.is_empty() {
+            let bytes = |number: &Number| {
+                self.shape.iter().product::<usize>() * self.type_of(number.op).size()
+            };
+            let own = |number| Memory::new(self.opened, bytes(number) as u64).map(Place::Own);
+            let own = py.detach(|| numbers.iter().map(own).collect::<warpfold_cuda::Result<_>>());
+            places = own.map_err(|error| failure(py, &error))?;
+        }
+        let to: Vec<u64> = places.iter().map(Place::address).collect();
+        let own = matches!(places.first(), Some(Place::Own(_)));
+        let made = py.detach(|| self.leave(&numbers, &to, own));
+        let mut made = made.map_err(|error| failure(py, &error))?.into_iter();
+        let mut given = numbers.iter().zip(places);
+        let mut answer = |op: &Op| -> PyResult<Option<Bound<'py, PyAny>>> {
+            let mut array = |part: Option<Number>| {
+                let Some((number, place)) = part.and_then(|_| given.next()) else {
+                    return Ok(None);
+                };
+                let is_made = made.next() == Some(true);
+                if is_made { self.given(py, *number, place, family).map(Some) } else { Ok(None) }
+            };
+            let [first, second] = parts(op);
+            Ok(match (array(first)?, array(second)?) {
+                (Some(one), None) if second.is_none() => Some(one),
+                (Some(first), Some(second)) => Some((first, second).into_pyobject(py)?.into_any()),
+                _ => None,
+            })
         };
-        let one = || answers.first().cloned();
-        Ok(if numbers.len() == 1 { one() } else { Some(PyTuple::new(py, answers)?.into_any()) })
+        ops.iter().map(&mut answer).collect()
     }
 
-    /// The numbers, queued on the device; `None` where it does not make them.
-    fn left_there<'py>(
+    /// Memory of the library that numbers go to; none where it has none.
+    fn in_its_memory(
+        &self,
+        py: Python<'_>,
+        numbers: &[Number],
+        family: &Family<'_>,
+    ) -> PyResult<Vec<Place>> {
+        let Family::Exchange(exchange) = family else { return Ok(Vec::new()) };
+        let device = (CUDA, self.array.ordinal.cast_signed());
+        if self.shape.contains(&0) {
+            return Ok(Vec::new());
+        }
+        let mut rooms = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let room = exchange.allocate(py, self.type_of(number.op), self.shape, device)?;
+            let Some(room) = room else { return Ok(Vec::new()) };
+            rooms.push(Place::Its(*exchange, room));
+        }
+        Ok(rooms)
+    }
+
+    /// A number that was left there, as an array.
+    fn given<'py>(
         &self,
         py: Python<'py>,
         number: Number,
+        place: Place,
         family: &Family<'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let ordinal = self.array.ordinal;
-        let made = py.detach(|| self.on_device(number)).map_err(|error| failure(py, &error))?;
-        let Some(memory) = made.map(Arc::new) else { return Ok(None) };
-        let (dtype, shape) = (self.type_of(number.op), self.shape.to_vec());
-        DeviceAnswer { memory, dtype, shape, ordinal }.given(py, family).map(Some)
-    }
-
-    /// A number or both of a pair, queued on the device, in memory of the library that they go to; `None`
-    /// where it has none or where only the host can finish them.
-    fn in_its_memory<'py>(
-        &self,
-        py: Python<'py>,
-        numbers: &[Number],
-        exchange: Exchange,
-    ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
-        let device = (CUDA, self.array.ordinal.cast_signed());
-        if self.shape.contains(&0) {
-            return Ok(None);
-        }
-        let room = |&Number { op, .. }: &Number| {
-            exchange.allocate(py, self.type_of(op), self.shape, device)
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let memory = match place {
+            Place::Its(exchange, room) => return exchange.array_in(py, room),
+            Place::Own(memory) => Arc::new(memory),
         };
-        let rooms: Option<Vec<_>> = numbers.iter().map(room).collect::<PyResult<_>>()?;
-        let Some(rooms) = rooms else { return Ok(None) };
-        let to: Vec<u64> = rooms.iter().map(|room| room.address).collect();
-        // The library works on the default stream, too. What it frees it gives to later work
-        // of that stream, as after an operation of its own: nothing has to be kept.
-        // SAFETY: the array and the memory were had for the work of this stream.
-        let made = py.detach(|| unsafe { self.numbers_into(numbers, &to) });
-        if !made.map_err(|error| failure(py, &error))? {
-            return Ok(None);
-        }
-        rooms.into_iter().map(|room| exchange.array_in(py, room)).collect::<PyResult<_>>().map(Some)
-    }
-
-    /// The numbers, queued on the device; `None` where only the host can finish them.
-    fn on_device(&self, number: Number) -> warpfold_cuda::Result<Option<Memory>> {
-        let engine = &self.opened.engine;
-        let outputs: usize = self.shape.iter().product();
-        let bytes = outputs * self.type_of(number.op).size();
-        let memory = Memory::new(self.opened, bytes as u64)?;
-        let mut reading = self.opened.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        if engine.device().is_done(Stream::DEFAULT)? {
-            reading.clear();
-        }
-        // Before the launch: nothing that fails later may free what a kernel reads.
-        reading.push(Arc::clone(&self.array.owner));
-        // SAFETY: the producer made the elements readable on the default stream, and their
-        // owner is kept until the stream is done; the memory is used again in the stream's order.
-        let made = unsafe { self.numbers_into(&[number], &[memory.address()])? };
-        Ok(made.then_some(memory))
+        let (dtype, shape) = (self.type_of(number.op), self.shape.to_vec());
+        DeviceAnswer { memory, dtype, shape, ordinal: self.array.ordinal }.given(py, family)
     }
 
     /// The type of the answers, as Python has them.
@@ -525,26 +544,42 @@ impl Asked<'_> {
         asked.unwrap_or_else(|| type_of(op, self.array.view.dtype))
     }
 
-    /// Queues the numbers, and says whether the device makes them.
+    /// Queues the numbers, and says which of them the device makes. Memory of this library may be
+    /// given away before the device is done: then `keeps` the array until it is.
     ///
-    /// # Safety
-    /// As for [`Engine::numbers_of_chosen_into`] on the default stream.
-    unsafe fn numbers_into(&self, numbers: &[Number], to: &[u64]) -> warpfold_cuda::Result<bool> {
+    /// # Errors
+    /// What the device says.
+    fn leave(
+        &self,
+        numbers: &[Number],
+        to: &[u64],
+        keeps: bool,
+    ) -> warpfold_cuda::Result<Vec<bool>> {
         let (engine, view, reduced) = (&self.opened.engine, &self.array.view, self.reduced);
         let stream = Stream::DEFAULT;
-        if let (None, &[first, second], &[to, other]) = (self.chosen, numbers, to) {
-            let ends = [first, second];
-            // SAFETY: passed on from the caller.
-            return unsafe { engine.ends_into(ends, view, reduced, [to, other], stream) };
-        }
-        // SAFETY: passed on from the caller.
-        let made = |(&number, &to): (&Number, &u64)| unsafe {
-            match self.chosen {
-                None => engine.numbers_into(number, view, reduced, to, stream),
-                Some(it) => engine.numbers_of_chosen_into(number, view, it, reduced, to, stream),
+        let mut reading = self.opened.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if keeps {
+            if engine.device().is_done(stream)? {
+                reading.clear();
             }
+            // Before the launch: nothing that fails later may free what a kernel reads.
+            reading.push(Arc::clone(&self.array.owner));
+        }
+        drop(reading);
+        // A library of the array works on the default stream, too. What it frees it gives to later
+        // work of that stream, as after an operation of its own: nothing has to be kept.
+        let Some(chosen) = self.chosen else {
+            // SAFETY: the producer made the elements readable on the default stream, and they are
+            // kept until the stream is done; the memory was had for the work of this stream, for
+            // as many answers.
+            let made = unsafe { engine.each_into(numbers, view, reduced, to, stream)? };
+            return Ok(made.to_vec());
         };
-        numbers.iter().zip(to).try_fold(true, |all, next| Ok(all && made(next)?))
+        let one = |(&number, &to): (&Number, &u64)| {
+            // SAFETY: as above; marks are read like elements.
+            unsafe { engine.numbers_of_chosen_into(number, view, chosen, reduced, to, stream) }
+        };
+        numbers.iter().zip(to).map(one).collect()
     }
 }
 

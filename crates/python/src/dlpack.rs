@@ -6,6 +6,6 @@ mod export;
 mod import;
 
 pub(crate) use abi::{CPU, CUDA, CUDA_HOST, CUDA_MANAGED};
-pub(crate) use exchange::Exchange;
+pub(crate) use exchange::{Exchange, Room};
 pub(crate) use export::{Exportable, capsule};
 pub(crate) use import::{Managed, Tensor, import};

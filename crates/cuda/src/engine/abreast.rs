@@ -58,7 +58,10 @@ pub(super) fn outputs_of_a_thread(tally: Tally, table: &Table, forced: bool) -> 
     };
     let columns = || tall && ColumnTable::of(table).is_some_and(wide);
     let tables = tally.has_tables() && (rows || columns());
-    (table.outputs.len >= LEAST_THREADS * outputs && (full || few) && !tables).then_some(outputs)
+    let many = table.outputs.len >= LEAST_THREADS * outputs;
+    // Their answers cost less than those of other walks whatever elements are like.
+    let fewest = few && tally != Tally::Products && len <= AT_ONCE;
+    (fewest || many && (full || few) && !tables).then_some(outputs)
 }
 
 /// Whether accumulators are those of few floats: `kernels/few.cuh`.

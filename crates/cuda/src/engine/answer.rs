@@ -1,6 +1,6 @@
 //! What the device can finish: which number of which state.
 
-use super::catalogue::FINISH_THREADS;
+use super::catalogue::{FINISH_THREADS, FINISH_WORDS};
 use super::kernels::{Program, Tally};
 use super::number::Number;
 use super::{Engine, lock};
@@ -8,9 +8,6 @@ use crate::device::{Address, Argument, Launch, Stream};
 use crate::{Error, Result};
 use warpfold_core::DType;
 use warpfold_core::op::{Kind, Op};
-
-/// Threads of a block.
-const THREADS: u32 = FINISH_THREADS as u32;
 
 /// The number that is asked of a state; `Ask` in `kernels/answer.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +167,8 @@ pub(super) struct Payloads {
     pub(super) to: Address,
     /// Numbers from one to the next.
     pub(super) step: usize,
+    /// Whether the launch ahead on the stream left them.
+    pub(super) is_ahead: bool,
 }
 
 impl Engine {
@@ -202,7 +201,8 @@ impl Engine {
         for (address, dtype) in [(payloads, DType::U64), (to, answer.out)] {
             check_alignment(address, count, dtype)?;
         }
-        let all = Payloads { at: payloads, words: bytes / 8, count, to, step: 1 };
+        let words = bytes / 8;
+        let all = Payloads { at: payloads, words, count, to, step: 1, is_ahead: false };
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
         // SAFETY: passed on from the caller.
@@ -228,16 +228,20 @@ impl Engine {
         stream: Stream,
     ) -> Result<()> {
         let kernel = self.program(Program::finish(answer.kind, answer.dtype))?;
-        let Payloads { at, words, count, to, step } = *payloads;
+        let Payloads { at, words, count, to, step, is_ahead } = *payloads;
         let most = 1 << 30;
+        // In shared memory payloads are an odd number of words apart.
+        let each = (FINISH_WORDS / (words | 1)).clamp(1, FINISH_THREADS) as u32;
         for first in (0..count).step_by(most) {
             let now = (count - first).min(most) as u32;
-            let launch = Launch::linear(now.div_ceil(THREADS), THREADS);
+            let launch = Launch::linear(now.div_ceil(each), FINISH_THREADS as u32);
+            let launch = if is_ahead { launch.dependent() } else { launch };
             let size = answer.out.size();
             let arguments = [
                 Argument::from(at + 8 * (first * words) as u64),
                 Argument::from(words as u64),
                 Argument::from(now),
+                Argument::from(each),
                 Argument::from(answer.asked()),
                 Argument::from(answer.manner() | u32::from(initial.is_some()) << 2),
                 Argument::from(initial.unwrap_or(0)),

@@ -48,6 +48,8 @@ pub(super) const GROUP_ROWS: usize = 8;
 pub(super) const GROUP_WINDOW: usize = 4;
 /// `FINISH_THREADS` in `kernels/finish.cuh`.
 pub(super) const FINISH_THREADS: usize = 128;
+/// `FINISH_WORDS` in `kernels/finish.cuh`.
+pub(super) const FINISH_WORDS: usize = 3072;
 /// `THREADS` in `kernels/gather.cu`.
 pub(super) const GATHER_THREADS: usize = 256;
 /// `EACH` in `kernels/gather.cu`.
@@ -60,6 +62,8 @@ pub(super) const GATHER_AXES: usize = 6;
 pub(super) const CHOOSE_THREADS: usize = 256;
 /// `EACH` in `kernels/choose.cu`.
 pub(super) const CHOOSE_EACH: usize = 8;
+/// `VECTORS` in `kernels/choose.cu`.
+pub(super) const CHOOSE_VECTORS: usize = 4;
 /// `AXES` in `kernels/choose.cu`.
 pub(super) const CHOOSE_AXES: usize = 6;
 

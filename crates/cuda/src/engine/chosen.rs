@@ -2,7 +2,7 @@
 //! elements are copied first, with something that changes nothing in the place of the others.
 
 use super::answer::{Ask, check_alignment};
-use super::catalogue::{CHOOSE_AXES, CHOOSE_EACH, CHOOSE_THREADS};
+use super::catalogue::{CHOOSE_AXES, CHOOSE_EACH, CHOOSE_THREADS, CHOOSE_VECTORS};
 use super::gather::{NONE, Step, joined};
 use super::kernels::Program;
 use super::number::Number;
@@ -25,6 +25,10 @@ const BLOCKS: usize = 32;
 const MOST: usize = 1 << 31;
 /// Bytes whose copy takes longer than three launches. Measured on an H200.
 const WORTH_LAUNCHES: usize = 16 << 20;
+/// Elements of a run that are copied by vectors.
+const LONG: usize = 256;
+/// Memory that is kept for copies: this part of the device's, or a workspace. What is more is allocated for each, which takes 2 ms a GiB.
+const KEPT: u64 = 64;
 /// Payloads that take no time beside their launches, and bytes of a row that are worth a word of its payload.
 const FEW_PAYLOADS: usize = 4096;
 const WORTH_PAYLOADS: usize = 32;
@@ -35,6 +39,7 @@ const FILLS: u32 = 2;
 const NAN_IS_FAR: u32 = 4;
 const IS_SEEN: u32 = 8;
 const ONLY_NAN: u32 = 16;
+const TOGETHER: u32 = 32;
 /// In `kernels/integer_squares.cuh`.
 const LEFT_OUT: u64 = 0x5b3f_26c5_d17e_80a5;
 
@@ -309,8 +314,8 @@ impl Engine {
                 None => self.copied(asked, &mut scratch),
             }
         };
-        let chosen = &mut scratch.chosen;
-        chosen.keep_below(&*self.device, stream, self.machine().workspace())?;
+        let kept = self.machine().workspace().max(self.device.limits().memory / KEPT);
+        scratch.chosen.keep_below(&*self.device, stream, kept)?;
         made
     }
 
@@ -371,7 +376,7 @@ impl Engine {
         answer.out = out.unwrap_or(answer.out);
         check_alignment(to, table.outputs.len, answer.out)?;
         // SAFETY: passed on from the caller.
-        unsafe { self.launch_payloads(answer, &table, &plan, initial, to, scratch, stream) }
+        unsafe { self.launch_payloads(&[(answer, to)], &table, &plan, initial, scratch, stream) }
     }
 
     /// Numbers of a copy of the elements.
@@ -482,9 +487,20 @@ impl Engine {
         let size = view.dtype.size().cast_signed();
         let run = steps.first().map_or(1, |step| step.len);
         let rows = steps.iter().skip(1).map(|step| step.len).product::<usize>();
+        let near = |step: &Step| step.to == 1 && (chosen.marks.is_none() || step.marks == 1);
+        let together = choice & (WIDENS | FILLS) == 0
+            && run >= LONG
+            && steps.first().is_some_and(|step| step.from == size && near(step));
         // Threads that take a run together: with fewer elements than they could have, where these lie in few sectors.
-        let width = run.div_ceil(CHOOSE_EACH / 2).next_power_of_two().min(CHOOSE_THREADS);
-        let parts = rows * run.div_ceil(CHOOSE_EACH * width);
+        let (each, beside) = if together {
+            (CHOOSE_VECTORS * 16 / view.dtype.size(), 16 / view.dtype.size())
+        } else {
+            (CHOOSE_EACH, 0)
+        };
+        let few = if together { each } else { each / 2 };
+        let width = run.div_ceil(few).next_power_of_two().min(CHOOSE_THREADS);
+        let parts = rows * (run + beside).div_ceil(each * width);
+        let choice = choice | if together { TOGETHER } else { 0 };
         let most = self.device.limits().multiprocessors.max(1) as usize * BLOCKS;
         let blocks = parts.div_ceil(CHOOSE_THREADS / width).clamp(1, most);
         let launch = Launch::linear(blocks as u32, CHOOSE_THREADS as u32);

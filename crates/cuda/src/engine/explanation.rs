@@ -180,8 +180,12 @@ impl Engine {
         let question = ends.as_ref().map_or(&question, |ends| &ends[1]);
         let Some(route) = question.route(self.machine()) else { return Ok(None) };
         let mut explained = self.explain_route(question, &route)?;
-        if ends.is_some() {
-            explained.launches *= 2;
+        match route.walk {
+            _ if ends.is_none() => {}
+            // One launch has blocks for both ends, or a payload tells both.
+            Walk::View(..) => explained.launch.grid[2] = 2,
+            Walk::Payloads(_) if !route.reorders => {}
+            _ => explained.launches *= 2,
         }
         Ok(Some(explained))
     }

@@ -7,7 +7,7 @@ use super::view::DeviceView;
 use crate::Result;
 
 /// How many there are.
-const MOST: usize = 4;
+const MOST: usize = 8;
 /// Nothing that is planned depends on more of an address than what is left of a division by this.
 const ALIGNMENT: u64 = 256;
 
@@ -21,7 +21,8 @@ pub(super) struct Known {
 
 /// Some of them, the last one in the end.
 #[derive(Default)]
-pub(super) struct LastQuestions(Vec<Known>);
+#[expect(clippy::vec_box, reason = "they are large, and move at each call")]
+pub(super) struct LastQuestions(Vec<Box<Known>>);
 
 impl LastQuestions {
     /// The [question](Question::of), which is to be [kept](Self::keep) afterwards.
@@ -31,7 +32,7 @@ impl LastQuestions {
         view: &DeviceView,
         reduced: &[bool],
         forced: Option<ForcedWalk>,
-    ) -> Result<Option<Known>> {
+    ) -> Result<Option<Box<Known>>> {
         let asked = (number, forced);
         let is_same = |known: &Known| {
             let DeviceView { address, dtype, shape, strides } = &known.view;
@@ -40,7 +41,7 @@ impl LastQuestions {
                 && (address ^ view.address).is_multiple_of(ALIGNMENT)
                 && known.reduced == reduced
         };
-        if let Some(i) = self.0.iter().position(is_same) {
+        if let Some(i) = self.0.iter().position(|known| is_same(known)) {
             let mut known = self.0.remove(i);
             known.question.move_by(view.address.wrapping_sub(known.view.address));
             known.view.address = view.address;
@@ -48,11 +49,11 @@ impl LastQuestions {
         }
         let question = Question::of(number, view, reduced, forced)?;
         let (view, reduced) = (view.clone(), reduced.to_vec());
-        Ok(question.map(|question| Known { asked, view, reduced, question }))
+        Ok(question.map(|question| Box::new(Known { asked, view, reduced, question })))
     }
 
     /// Keeps a question that was asked.
-    pub(super) fn keep(&mut self, known: Known) {
+    pub(super) fn keep(&mut self, known: Box<Known>) {
         if self.0.len() == MOST {
             self.0.remove(0);
         }

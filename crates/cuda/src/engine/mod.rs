@@ -16,7 +16,6 @@ mod collect;
 mod column_table;
 mod columns;
 mod digits;
-mod ends;
 mod entry;
 mod explanation;
 mod feeder;

@@ -7,18 +7,19 @@
 use super::answer::{Answer, Ask, Payloads, check_alignment};
 use super::catalogue::FINISH_THREADS;
 use super::kernels::Program;
+use super::known::Known;
 use super::number::Number;
 use super::question::Question;
 use super::route::{PayloadPlan, Route, Walk};
 use super::scratch::Scratch;
 use super::table::Table;
-use super::tiles::{LEAST_WORKSPACE, Wanted};
+use super::tiles::{LEAST_WORKSPACE, Run, Wanted};
 use super::view::DeviceView;
 use super::{Engine, lock};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::DType;
-use warpfold_core::op::Numbers;
+use warpfold_core::op::{Kind, Numbers, Op, Several};
 
 /// The second of two numbers: one of each output, or the bits of one that is the same for all.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +29,8 @@ pub(super) enum Second {
 }
 
 impl Engine {
-    /// The answers of a number over the axes that `reduced` marks, in C order, as
-    /// core finishes them under the default rules or without NaNs; waits for them. `None` where no
+    /// The answers of numbers over the axes that `reduced` marks, in C order, as core finishes them
+    /// under the default rules or without NaNs; waits for them, once. `None` where no
     /// kernel makes them: pairs of answers, products and logsumexp of integers; of
     /// outputs without elements, and of totals that do not fit their type; of extremes of an output that has
     /// nothing but NaNs, where these are omitted. Then [`states_of_view`](Self::states_of_view) answers.
@@ -41,25 +42,6 @@ impl Engine {
     /// # Safety
     /// As for [`states_of_view`](Self::states_of_view).
     pub unsafe fn numbers_of_view(
-        &self,
-        number: impl Into<Number>,
-        view: &DeviceView,
-        reduced: &[bool],
-        stream: Stream,
-    ) -> Result<Option<Numbers>> {
-        // SAFETY: passed on from the caller.
-        let all = unsafe { self.numbers_of_all(&[number.into()], view, reduced, stream)? };
-        Ok(all.into_iter().next().flatten())
-    }
-
-    /// The same for several numbers, with one wait.
-    ///
-    /// # Errors
-    /// Those of [`numbers_of_view`](Self::numbers_of_view).
-    ///
-    /// # Safety
-    /// As for [`states_of_view`](Self::states_of_view).
-    pub unsafe fn numbers_of_all(
         &self,
         asked: &[Number],
         view: &DeviceView,
@@ -98,20 +80,26 @@ impl Engine {
         let bytes = questions.iter().try_fold(0u64, |all, q| all.checked_add(room(q)?));
         let bytes = bytes.ok_or_else(too_many)?;
         let (to, _) = scratch.numbers.reserve(device, stream, bytes, bytes)?;
+        let places: Several<Address> = questions
+            .iter()
+            .scan(to, |next, question| {
+                let at = *next;
+                *next += question.bytes().next_multiple_of(8);
+                Some(at)
+            })
+            .collect();
         // SAFETY: passed on from the caller; the room was made here.
-        let made = unsafe { self.make_all(questions, to, &mut scratch, stream) };
+        let made = unsafe { self.make_all(questions, &places, &mut scratch, stream) };
         let read = made.and_then(|made| {
-            let mut next = to;
             let mut all = Vec::with_capacity(questions.len());
-            for (question, made) in questions.iter().zip(made) {
+            for ((question, &at), made) in questions.iter().zip(&places).zip(made) {
                 let mut numbers = None;
                 if made {
                     let outputs = question.table.outputs.len;
                     let read = numbers.insert(Numbers::zeros(question.answer.out, outputs));
                     // SAFETY: the room has as many bytes, and is held until they are read.
-                    unsafe { device.copy_out(stream, next, read.bytes_mut())? };
+                    unsafe { device.copy_out(stream, at, read.bytes_mut())? };
                 }
-                next += question.bytes().next_multiple_of(8);
                 all.push(numbers);
             }
             // The copies waited already; this says what a kernel did wrong.
@@ -121,24 +109,20 @@ impl Engine {
         read
     }
 
-    /// Leaves the answers to questions at `to`, one behind the other in whole words, and
-    /// says which it did. Waits, once, where totals may not fit.
+    /// Leaves the answers to questions at their addresses, and says which it did. Waits, once,
+    /// where totals may not fit.
     ///
     /// # Safety
     /// As for [`make_numbers`](Self::make_numbers), for all of them.
     unsafe fn make_all(
         &self,
         questions: &[&Question],
-        to: Address,
+        to: &[Address],
         scratch: &mut Scratch,
         stream: Stream,
-    ) -> Result<Vec<bool>> {
-        let (mut next, mut made) = (to, Vec::with_capacity(questions.len()));
-        for question in questions {
-            // SAFETY: passed on from the caller.
-            made.push(unsafe { self.launch_question(question, next, scratch, stream)? });
-            next += question.bytes().next_multiple_of(8);
-        }
+    ) -> Result<Several<bool>> {
+        // SAFETY: passed on from the caller.
+        let mut made = unsafe { self.launch_all(questions, to, scratch, stream)? };
         let watched = |question: &Question, made: bool| made && question.may_overflow();
         let mut both = questions.iter().zip(&made);
         if both.any(|(question, &made)| watched(question, made))
@@ -174,17 +158,75 @@ impl Engine {
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
+        // SAFETY: passed on from the caller.
+        let made = unsafe { self.each_into(&[number.into()], view, reduced, &[to], stream)? };
+        Ok(made.contains(&true))
+    }
+
+    /// The same for several numbers, each of which has its address; says which were left there. Those
+    /// that one walk tells share it.
+    ///
+    /// # Errors
+    /// Those of [`numbers_into`](Self::numbers_into).
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into), for each.
+    pub unsafe fn each_into(
+        &self,
+        numbers: &[Number],
+        view: &DeviceView,
+        reduced: &[bool],
+        to: &[Address],
+        stream: Stream,
+    ) -> Result<Several<bool>> {
         view.check(&**self.device())?;
         let scratch = self.scratch(stream)?;
-        let mut scratch = lock(&scratch);
         // SAFETY: passed on from the caller.
-        unsafe { self.answered(number, view, reduced, to, &mut scratch, stream) }
+        unsafe { self.each_answered(numbers, view, reduced, to, &mut lock(&scratch), stream) }
     }
 
     /// The same for a view that was checked; `scratch` is the stream's.
     ///
     /// # Safety
-    /// As for [`numbers_into`](Self::numbers_into).
+    /// As for [`each_into`](Self::each_into).
+    unsafe fn each_answered(
+        &self,
+        numbers: &[Number],
+        view: &DeviceView,
+        reduced: &[bool],
+        to: &[Address],
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<Several<bool>> {
+        let mut known: Several<(usize, Box<Known>)> = Several::new();
+        for (i, &number) in numbers.iter().enumerate() {
+            let other = |&one: &Number| one != number && one.op.kind() == number.op.kind();
+            let ends = matches!(number.op, Op::Min | Op::Max | Op::ArgMin | Op::ArgMax);
+            let both = ends && numbers.iter().any(other);
+            let walk = if both { Question::walk_of_ends(view) } else { None };
+            let forced = self.shape.walk.or(walk);
+            known.extend(scratch.known.take(number, view, reduced, forced)?.map(|one| (i, one)));
+        }
+        let questions: Several<&Question> = known.iter().map(|(_, one)| &one.question).collect();
+        let places: Several<Address> = known.iter().map(|&(i, _)| to[i]).collect();
+        for (question, &to) in questions.iter().zip(&places) {
+            check_alignment(to, question.table.outputs.len, question.answer.out)?;
+        }
+        // SAFETY: passed on from the caller.
+        let left = unsafe { self.make_all(&questions, &places, scratch, stream) };
+        drop(questions);
+        let mut made: Several<bool> = numbers.iter().map(|_| false).collect();
+        for ((i, one), left) in known.into_iter().zip(left?) {
+            made[i] = left;
+            scratch.known.keep(one);
+        }
+        Ok(made)
+    }
+
+    /// One of them.
+    ///
+    /// # Safety
+    /// As for [`each_into`](Self::each_into).
     pub(super) unsafe fn answered(
         &self,
         number: impl Into<Number>,
@@ -194,12 +236,10 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let known = scratch.known.take(number.into(), view, reduced, self.shape.walk)?;
-        let Some(known) = known else { return Ok(false) };
+        let numbers = [number.into()];
         // SAFETY: passed on from the caller.
-        let made = unsafe { self.make_numbers(Some(&known.question), to, scratch, stream) };
-        scratch.known.keep(known);
-        made
+        let made = unsafe { self.each_answered(&numbers, view, reduced, &[to], scratch, stream)? };
+        Ok(made.contains(&true))
     }
 
     /// Leaves the answers to a question, if there is one, at `to`, in C order, and says whether
@@ -217,31 +257,80 @@ impl Engine {
         let Some(question) = question else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         // SAFETY: passed on from the caller.
-        let made = unsafe { self.make_all(&[question], to, scratch, stream)? };
+        let made = unsafe { self.make_all(&[question], &[to], scratch, stream)? };
         Ok(made.contains(&true))
     }
 
-    /// Launches what leaves the answers at `to`, in C order, and says whether there is
-    /// such a thing; does not wait. A total that does not fit sets the word for it in the
+    /// Launches what leaves the answers to questions at their addresses, in C order, and says for which
+    /// there is such a thing; does not wait. A total that does not fit sets the word for it in the
     /// scratch memory, and is left without its upper bits.
     ///
     /// # Safety
     /// As for [`make_numbers`](Self::make_numbers).
-    pub(super) unsafe fn launch_question(
+    pub(super) unsafe fn launch_all(
         &self,
-        question: &Question,
-        to: Address,
+        questions: &[&Question],
+        to: &[Address],
         scratch: &mut Scratch,
         stream: Stream,
-    ) -> Result<bool> {
-        if let Some(ends) = &question.ends {
-            // SAFETY: passed on from the caller.
-            return unsafe { self.launch_range(ends, to, scratch, stream) };
+    ) -> Result<Several<bool>> {
+        let mut made: Several<Option<bool>> = questions.iter().map(|_| None).collect();
+        // Those of moments come first, whose payloads tell sums, and the lesser end before the greater.
+        let mut order: Several<usize> = (0..questions.len()).collect();
+        order.sort_by_key(|&i| {
+            let answer = questions[i].answer;
+            (answer.kind != Kind::Moments, answer.ask as u32)
+        });
+        for &i in &order {
+            if made[i].is_some() {
+                continue;
+            }
+            let (question, at) = (questions[i], to[i]);
+            if let Some(ends) = &question.ends {
+                // SAFETY: passed on from the caller.
+                made[i] = Some(unsafe { self.launch_range(ends, at, scratch, stream)? });
+                continue;
+            }
+            let Some(route) = question.route(self.machine()) else {
+                made[i] = Some(false);
+                continue;
+            };
+            self.remember_route(question, &route)?;
+            let open = |&j: &usize| j != i && made[j].is_none() && questions[j].ends.is_none();
+            let mut others = order.iter().copied().filter(open);
+            // SAFETY: passed on from the caller; each plan is one for this question's table.
+            let (done, with) = unsafe {
+                match &route.walk {
+                    Walk::View(layout, plan) => {
+                        let end = |&j: &usize| question.is_lesser_end_of(questions[j]);
+                        let other = others.find(end);
+                        let places = (at, other.map(|j| to[j]));
+                        let answer = question.answer;
+                        self.launch_strided(answer, layout, plan, places, scratch, stream)?;
+                        (true, other.into_iter().collect())
+                    }
+                    Walk::Payloads(plan) if !route.reorders => {
+                        let told = |&j: &usize| question.tells(questions[j]);
+                        let with: Several<usize> = others.filter(told).collect();
+                        let other = |&j: &usize| (questions[j].answer, to[j]);
+                        let all: Several<(Answer, Address)> = [(question.answer, at)]
+                            .into_iter()
+                            .chain(with.iter().map(other))
+                            .collect();
+                        let table = &question.table;
+                        (self.launch_payloads(&all, table, plan, None, scratch, stream)?, with)
+                    }
+                    _ => {
+                        (self.launch_route(question, &route, at, scratch, stream)?, Several::new())
+                    }
+                }
+            };
+            made[i] = Some(done);
+            for j in with {
+                made[j] = Some(done);
+            }
         }
-        let Some(route) = question.route(self.machine()) else { return Ok(false) };
-        self.remember_route(question, &route)?;
-        // SAFETY: passed on from the caller.
-        unsafe { self.launch_route(question, &route, to, scratch, stream) }
+        Ok(made.into_iter().map(|made| made == Some(true)).collect())
     }
 
     /// Launches what leaves the ends of ranges in the workspace and what they are apart at `to`.
@@ -258,11 +347,12 @@ impl Engine {
         let Answer { dtype, .. } = ends[0].answer;
         let (count, room) = (ends[0].table.outputs.len, ends[0].bytes().next_multiple_of(16));
         let (at, _) = scratch.ends.reserve(&*self.device, stream, 2 * room, 2 * room)?;
-        for (end, to) in ends.iter().zip([at, at + room]) {
-            // SAFETY: passed on from the caller; the room was made here.
-            if !unsafe { self.launch_question(end, to, scratch, stream)? } {
-                return Ok(false);
-            }
+        let [least, greatest] = ends;
+        // SAFETY: passed on from the caller; the room was made here.
+        let made =
+            unsafe { self.launch_all(&[least, greatest], &[at, at + room], scratch, stream)? };
+        if made.contains(&false) {
+            return Ok(false);
         }
         let overflow = scratch.overflow();
         let second = Second::Of(at + room);
@@ -368,31 +458,38 @@ impl Engine {
                     return self.launch_gathered_rows(answer, table, plan, to, scratch, stream);
                 }
                 Walk::Payloads(plan) => {
-                    return self.launch_payloads(answer, table, plan, None, to, scratch, stream);
+                    return self.launch_payloads(
+                        &[(answer, to)],
+                        table,
+                        plan,
+                        None,
+                        scratch,
+                        stream,
+                    );
                 }
             }
         }
         Ok(true)
     }
 
-    /// Leaves a payload of each output in the workspace, and makes numbers of them and of an initial
-    /// value, if there is one; says whether memory was enough for it.
+    /// Leaves a payload of each output in the workspace, that of the first answer, and makes the
+    /// numbers of all answers of it and of an initial value, if there is one; says whether memory was
+    /// enough for it.
     ///
     /// # Safety
     /// As for [`make_numbers`](Self::make_numbers).
-    #[expect(clippy::too_many_arguments, reason = "a plan, and where it is carried out")]
     pub(super) unsafe fn launch_payloads(
         &self,
-        answer: Answer,
+        answers: &[(Answer, Address)],
         table: &Table,
         plan: &PayloadPlan,
         initial: Option<u64>,
-        to: Address,
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
         let (device, overflow) = (&**self.device(), scratch.overflow());
-        let wanted = Wanted { table, kinds: &[answer.kind], start: 0 };
+        let Some(&(Answer { kind, .. }, _)) = answers.first() else { return Ok(false) };
+        let wanted = Wanted { table, kinds: &[kind], start: 0 };
         let (at, bytes) =
             scratch.workspace.reserve(device, stream, plan.workspace, LEAST_WORKSPACE)?;
         // No more than planned: what is held depends on what came before.
@@ -400,15 +497,18 @@ impl Engine {
         if !wanted.is_whole_in(bytes)? {
             return Ok(false);
         }
-        let (words, size) = (plan.words, answer.out.size());
+        let (words, is_ahead) = (plan.words, !scratch.is_beside);
         let finish = &mut |batch: &super::tiles::Batch| {
             let mut at = batch.at;
             for run in &batch.runs {
-                let to = to + (run.first * size) as u64;
-                let payloads = Payloads { at, words, count: run.count, to, step: run.step };
-                // SAFETY: the payloads were left before on the stream; each
-                // output has its place.
-                unsafe { self.finish(answer, &payloads, initial, overflow, stream)? };
+                for &(answer, to) in answers {
+                    let to = to + (run.first * answer.out.size()) as u64;
+                    let Run { count, step, .. } = *run;
+                    let payloads = Payloads { at, words, count, to, step, is_ahead };
+                    // SAFETY: the payloads were left before on the stream; each
+                    // output has its place.
+                    unsafe { self.finish(answer, &payloads, initial, overflow, stream)? };
+                }
                 at += 8 * (words * run.count) as u64;
             }
             Ok(())

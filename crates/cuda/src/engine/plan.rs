@@ -20,6 +20,10 @@ pub(super) const MOST_ROWS: u32 = 65_535;
 /// The most rows that have several blocks each: more rows fill a device.
 const MOST_WIDE_ROWS: u32 = 1024;
 
+/// Vectors of a row that take longer than a launch for each of a few does, where these have fewer
+/// blocks together than fill a device: 64 MiB. Measured on an H200.
+const WORTH_A_LAUNCH: u64 = 4 << 20;
+
 /// The most elements of a launch.
 pub const MOST_ELEMENTS: u64 = BLOCK_ELEMENTS * MOST_BLOCKS as u64;
 
@@ -92,7 +96,8 @@ pub(super) fn plan_rows(
     let most = if rows <= MOST_WIDE_ROWS { u64::from(MOST_ROW_BLOCKS) } else { 1 };
     // With more blocks than this, one launch for each row fills the device too.
     let alone = plan(capacity, shape, len, size);
-    if rows <= 1 || least > most || rows < 4 && alone.grid[0] > MOST_ROW_BLOCKS {
+    let fills = rows < 4 && alone.grid[0] > MOST_ROW_BLOCKS && vectors >= WORTH_A_LAUNCH;
+    if rows <= 1 || least > most || fills {
         return None;
     }
     let build = &capacity.build;
@@ -192,6 +197,7 @@ mod tests {
     fn rows_that_fill_a_device_have_launches_of_their_own() {
         assert_eq!(rows(1, 100), None);
         assert_eq!(rows(3, 1 << 28), None);
+        assert_eq!(rows(3, 1 << 22), Some((64, 512)));
         assert_eq!(rows(2000, 1 << 30), None);
         assert!(rows(3, 1 << 10).is_some());
         assert!(rows(1000, 1 << 30).is_some_and(|(blocks, _)| blocks >= 2));

@@ -72,8 +72,10 @@ impl Prepared {
         let question = Question::of(number, view, reduced, engine.shape.walk)?;
         let Some(question) = question else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
+        let scratch = &mut lock(&self.scratch);
         // SAFETY: passed on from the caller.
-        unsafe { engine.launch_question(&question, to, &mut lock(&self.scratch), self.stream) }
+        let made = unsafe { engine.launch_all(&[&question], &[to], scratch, self.stream)? };
+        Ok(made.contains(&true))
     }
 
     /// Leaves a state as [`Engine::reduce_into`] does.

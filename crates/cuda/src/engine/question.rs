@@ -1,7 +1,7 @@
 //! What is asked of a view: which number of each output.
 
 use super::abreast;
-use super::answer::Answer;
+use super::answer::{Answer, Ask};
 use super::layout::{Layout, Row};
 use super::number::Number;
 use super::plan::ForcedWalk;
@@ -12,7 +12,11 @@ use super::view::DeviceView;
 use crate::Result;
 use core::cell::OnceCell;
 use warpfold_core::layout::Split;
-use warpfold_core::op::Op;
+use warpfold_core::op::{Kind, Op};
+
+/// Bytes of an array that two launches take longer for than a view, which both ends share. Measured
+/// on an H200.
+const SMALL: usize = 1 << 20;
 
 /// What is answered with numbers.
 pub(super) struct Question {
@@ -46,7 +50,8 @@ impl Question {
         let at = [Some(view.address), None];
         let order = Order::of(answer.kind);
         let table = Table::new(view.dtype, at, &split.kept, &split.reduced, order);
-        let end = |op: Op| Question::of(Number { op, ..number }, view, reduced, forced);
+        let walk = forced.or_else(|| Question::walk_of_ends(view));
+        let end = |op: Op| Question::of(Number { op, ..number }, view, reduced, walk);
         let ends = match number.op {
             Op::Range if !leaves_payloads(answer, &table) => {
                 end(Op::Min)?.zip(end(Op::Max)?).map(|(min, max)| Box::new([min, max]))
@@ -76,6 +81,28 @@ impl Question {
         let layout =
             if is_walked { Layout::new(view.address, size, kept, reduced, numbered) } else { None };
         Ok(Some(Question { answer, table, layout, abreast, ends, strided: OnceCell::new() }))
+    }
+
+    /// Whether the payloads of this question tell the answer to another one, too: those of a kind do,
+    /// and those of moments begin with those of sums.
+    pub(super) fn tells(&self, other: &Question) -> bool {
+        let kinds = (self.answer.kind, other.answer.kind);
+        let told = kinds.0 == kinds.1 || kinds == (Kind::Moments, Kind::Sum);
+        told && self.table == other.table
+    }
+
+    /// Whether the other one asks the same view for the other end, or where it is.
+    pub(super) fn is_lesser_end_of(&self, other: &Question) -> bool {
+        let asks = (self.answer.ask, other.answer.ask);
+        matches!(asks, (Ask::Least, Ask::Greatest) | (Ask::ArgMin, Ask::ArgMax))
+            && self.answer.flags() == other.answer.flags()
+            && self.table == other.table
+    }
+
+    /// How both ends of a view are walked, if one launch is all they take.
+    pub(super) fn walk_of_ends(view: &DeviceView) -> Option<ForcedWalk> {
+        let bytes = view.shape.iter().product::<usize>().saturating_mul(view.dtype.size());
+        (bytes <= SMALL).then_some(ForcedWalk::Views)
     }
 
     /// The same of an array that lies so many bytes behind, modulo 2^64, and is aligned alike.

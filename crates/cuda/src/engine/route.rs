@@ -28,11 +28,13 @@ const MOST_SCATTERED: usize = 1 << 30;
 
 /// Bytes of a table whose launches cost more than what they do.
 const SMALL: usize = 1 << 20;
-/// Bytes of a row of floats whose sum is better shared by more than one block, and the same
-/// of a single one of terms of 32 bits. Measured on an H200 over 483 tables of rows of 4 KiB
-/// to 4 MiB.
-const LONG_ROW: usize = 64 << 10;
-const LONG_SINGLE_ROW: usize = 16 << 10;
+/// Bytes of a row of floats whose sum is better shared by more than one block, and the same where
+/// rows are so many that blocks for each of them are not done at once. Measured on an H200 over 270
+/// tables: a row of 100 KB takes a view 1.4 to 2 times as long as two launches, 800 rows of 6 KB
+/// take it as much longer, and up to 24 KB of one the same.
+const LONG_ROW: usize = 48 << 10;
+const LONG_ROW_OF_MANY: usize = 4 << 10;
+const FEW_OUTPUTS: usize = 256;
 /// Bytes of a table whose blocks have little to read, and of one that has less.
 const MODERATE: usize = 64 << 20;
 const MODEST: usize = 16 << 20;
@@ -202,23 +204,12 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
     let squares = sums && matches!(answer.tally(), Some(Tally::Squares | Tally::Variances));
     let long = squares && size == 8;
     if table.has_few_rows() {
-        let wide = size == 8;
-        let most_bytes = if sums && wide {
-            MODERATE
-        } else if sums && !squares {
-            SMALL
-        } else {
-            MODEST
-        };
-        // The kernels of whole arrays leave numbers of few terms of 16 bits sooner.
-        let most_row = match table.outputs.len {
-            _ if long || !sums => MODERATE,
-            1 if !squares && size == 2 => MOST_SHORT_ROW,
-            1 if !squares && !wide => LONG_SINGLE_ROW,
-            1 => LONG_ROW,
-            _ if wide => 16 * LONG_ROW,
-            _ if squares && size == 4 => 2 * LONG_ROW,
-            _ => LONG_ROW,
+        let few = table.outputs.len <= FEW_OUTPUTS;
+        let most_bytes = if few || !sums || squares || size == 8 { MODEST } else { SMALL };
+        let most_row = match few {
+            _ if !sums => MODEST,
+            true => LONG_ROW,
+            false => LONG_ROW_OF_MANY,
         };
         // Rows with something between them are aligned in as many ways, as are those of no
         // whole number of vectors.

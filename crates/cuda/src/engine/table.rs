@@ -41,7 +41,7 @@ impl Order {
 }
 
 /// Outputs by elements, of one array or two.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) dtype: DType,
     /// How many arrays.

@@ -30,7 +30,7 @@ fn is_refused(engine: &Engine, address: Address, len: u64, good: Address, why: &
             engine.reduce(Kind::Dot, pair, on).unwrap_err(),
             engine.reduce_into(Kind::Extrema, array(address, len), left, on).unwrap_err(),
             engine.states_of_view([Some(&view), None], &[true, false], &kinds, 0, on).unwrap_err(),
-            engine.numbers_of_view(Op::Sum, &view, &[false, true], on).unwrap_err(),
+            engine.numbers_of_view(&[Op::Sum.into()], &view, &[false, true], on).unwrap_err(),
             engine.numbers_into(Op::Sum, &view, &[true, true], left, on).unwrap_err(),
         ]
     };

@@ -17,6 +17,8 @@ use warpfold_cuda::engine::{Engine, ForcedWalk, Number, Shape};
 use warpfold_cuda::{Buffer, Device, Limits, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
+const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::BF16, DType::F16];
+
 /// The operations that devices finish, and mostly without payloads.
 const OPS: [Op; 17] = [
     Op::Sum,
@@ -98,7 +100,8 @@ pub(super) fn check(
     let expected = finished(number, &states);
     let placed = Placed::in_junk(device, sample);
     // SAFETY: the array was placed here, and nobody writes to it.
-    let got = unsafe { engine.numbers_of_view(number, &placed.view, reduced, Stream::DEFAULT) };
+    let got = unsafe { engine.numbers_of_view(&[number], &placed.view, reduced, Stream::DEFAULT) };
+    let got = got.map(|mut all| all.remove(0));
     let (dtype, layout) = (sample.dtype, &sample.layout);
     let omit = if omits_nan { " without NaNs" } else { "" };
     let note =
@@ -827,11 +830,25 @@ fn ranges_and_ends_on_the_interpreter() {
     differences(&engine);
 }
 
-/// Both ends at once, of arrays that lie elsewhere each time, so that a question is known the second time.
-fn ends_together(engines: &[Engine], seed: u64, rounds: usize) {
+/// What one walk tells, or none of the others.
+const TOGETHER: [&[Op]; 7] = [
+    &[Op::Max, Op::Min],
+    &[Op::ArgMin, Op::ArgMax],
+    &[Op::Max, Op::Range, Op::Min],
+    &[Op::CountNan, Op::CountNonzero, Op::Any],
+    &[Op::Sum, Op::Var, Op::Mean],
+    &[Op::Mean, Op::Norm1, Op::Std, Op::Max],
+    &[Op::Norm2, Op::Var],
+];
+
+/// Several numbers at once, of arrays that lie elsewhere each time, so that a question is known the second time.
+fn together(engines: &[Engine], seed: u64, rounds: usize) {
     let mut random = Random(thorough::seed(seed));
     for round in 0..rounds {
-        let dtype = DType::ALL[round % DType::ALL.len()];
+        let ops = TOGETHER[random.place(TOGETHER.len())];
+        // The totals of integers may not fit.
+        let totals = ops.contains(&Op::Sum) || ops.contains(&Op::Norm1);
+        let dtype = if totals { FLOATS[round % 4] } else { DType::ALL[round % DType::ALL.len()] };
         let lens = &LENS[1..];
         let shape = shape(&mut random, lens, 3, if round % 4 == 0 { 60_000 } else { 1500 });
         let layout = Layout::random(&shape, dtype.size(), &mut random);
@@ -839,35 +856,34 @@ fn ends_together(engines: &[Engine], seed: u64, rounds: usize) {
         let reduced: Vec<bool> = shape.iter().map(|_| random.below(2) == 0).collect();
         let engine = &engines[round % engines.len()];
         let device = engine.device();
-        let places = random.below(2) == 0;
-        let ops = if places { [Op::ArgMin, Op::ArgMax] } else { [Op::Min, Op::Max] };
         for _ in 0..2 {
             let sample = Sample::new(dtype, layout.clone(), pattern, &mut random);
-            let expected = ops.map(|op| {
+            let expected = ops.iter().map(|&op| {
                 let states = reference([Some(&sample), None], &reduced, op.kind(), 0);
                 finished(op.into(), &states).expect("answers")
             });
-            let (outputs, size) = (expected[0].len(), ops[0].answer_type(dtype).size());
+            let expected: Vec<_> = expected.collect();
+            let outputs = expected[0].len();
             let placed = Placed::in_junk(&**device, &sample);
-            let room = Buffer::new(device, (16 * outputs) as u64).expect("room");
-            let to = [room.address(), room.address() + 8 * outputs as u64];
-            // SAFETY: the array was placed here, and there is room for both answers.
-            let made = unsafe {
-                let ends = ops.map(Number::from);
-                engine.ends_into(ends, &placed.view, &reduced, to, Stream::DEFAULT)
-            };
+            let room = Buffer::new(device, (8 * ops.len() * outputs) as u64).expect("room");
+            let to: Vec<u64> =
+                (0..ops.len()).map(|i| room.address() + 8 * (i * outputs) as u64).collect();
+            let numbers: Vec<Number> = ops.iter().map(|&op| op.into()).collect();
+            // SAFETY: the array was placed here, and there is room for all answers.
+            let made =
+                unsafe { engine.each_into(&numbers, &placed.view, &reduced, &to, Stream::DEFAULT) };
             let note = || format!("{ops:?} of {dtype}, {layout:?} over {reduced:?}, {pattern}");
-            assert_eq!(made, Ok(true), "{}", note());
-            for (end, expected) in expected.iter().enumerate() {
-                let mut bytes = vec![0; outputs * size];
-                let at = (8 * outputs * end) as u64;
+            assert!(made.is_ok_and(|made| !made.contains(&false)), "{}", note());
+            for (i, (op, expected)) in ops.iter().zip(&expected).enumerate() {
+                let out = op.answer_type(dtype);
+                let mut bytes = vec![0; outputs * out.size()];
+                let at = (8 * outputs * i) as u64;
                 room.copy_out(Stream::DEFAULT, at, &mut bytes).expect("a copy");
-                for (got, expected) in bytes.chunks_exact(size).zip(expected) {
+                for (got, expected) in bytes.chunks_exact(out.size()).zip(expected) {
                     let mut word = [0; 8];
-                    word[..size].copy_from_slice(got);
-                    let got =
-                        Scalar::from_bits(ops[0].answer_type(dtype), u64::from_le_bytes(word));
-                    assert!(got == *expected, "{end}: {got:?}, not {expected:?}, {}", note());
+                    word[..out.size()].copy_from_slice(got);
+                    let got = Scalar::from_bits(out, u64::from_le_bytes(word));
+                    assert!(got == *expected, "{op}: {got:?}, not {expected:?}, {}", note());
                 }
             }
         }
@@ -875,11 +891,11 @@ fn ends_together(engines: &[Engine], seed: u64, rounds: usize) {
 }
 
 #[test]
-fn both_ends_on_the_interpreter() {
+fn several_numbers_on_the_interpreter() {
     let device = sim(Schedule::Lockstep);
     let mut all = engines(&device);
     all.extend(walkers(&device));
-    ends_together(&all, 371, up_to(130, 52));
+    together(&all, 371, up_to(160, 80));
 }
 
 /// One number among NaNs of both signs, wherever it is.
@@ -1771,9 +1787,9 @@ fn what_has_roots(device: &Arc<dyn Device>) {
             }
             // SAFETY: the array was placed here, and nobody writes to it.
             let got = unsafe {
-                engine.numbers_of_view(op, &placed.view, &[false, true], Stream::DEFAULT)
+                engine.numbers_of_view(&[op.into()], &placed.view, &[false, true], Stream::DEFAULT)
             };
-            assert_eq!(got.unwrap(), None, "{op} of {dtype}");
+            assert_eq!(got.unwrap(), [None], "{op} of {dtype}");
             let reduced = [false, true];
             let got = engine.numbers_of_host_view(&[op], &sample.view(), &reduced, Stream::DEFAULT);
             assert_eq!(got.unwrap(), None, "{op} of {dtype} on the host");
@@ -1939,11 +1955,11 @@ fn of_host_views(engine: &Engine, seed: u64, rounds: usize) {
         let sample = Sample::new(dtype, layout, "signed", &mut random);
         let reduced: Vec<bool> = shape.iter().map(|_| random.below(2) == 0).collect();
         let placed = Placed::in_junk(device, &sample);
+        let numbers: Vec<Number> = ops.iter().map(|&op| op.into()).collect();
         // SAFETY: the array was placed here, and nobody writes to it.
-        let expected = ops.iter().map(|&op| unsafe {
-            engine.numbers_of_view(op, &placed.view, &reduced, Stream::DEFAULT).unwrap()
-        });
-        let expected: Option<Vec<_>> = expected.collect();
+        let expected =
+            unsafe { engine.numbers_of_view(&numbers, &placed.view, &reduced, Stream::DEFAULT) };
+        let expected: Option<Vec<_>> = expected.unwrap().into_iter().collect();
         let got = engine.numbers_of_host_view(ops, &sample.view(), &reduced, Stream::DEFAULT);
         let got = got.unwrap();
         let len: usize = (0..shape.len()).filter(|&i| reduced[i]).map(|i| shape[i]).product();
@@ -2023,7 +2039,7 @@ fn sanitized_views_on_the_device() {
     let all = walkers(&device);
     sweep(&all, 231, 26, MOST, &OPS);
     hard_floats(&all, 232, 12, 20);
-    ends_together(&all, 233, 26);
+    together(&all, 233, 40);
 }
 
 #[test]
@@ -2067,7 +2083,7 @@ fn views_on_the_device() {
     sweep(&all, 234, 130, 50 * MOST, &POSITIONS);
     sweep(&all, 235, 130, 50 * MOST, &SQUARES);
     hard_floats(&all, 236, 560, 60);
-    ends_together(&all, 237, 390);
+    together(&all, 237, 560);
 }
 
 #[test]

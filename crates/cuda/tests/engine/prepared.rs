@@ -61,9 +61,10 @@ fn prepared_reductions_neither_allocate_nor_wait() {
                 for op in [Op::Sum, Op::Var, Op::ArgMax, Op::Prod, Op::NormInf] {
                     // SAFETY: the array was placed here, and nobody writes to it.
                     let expected = unsafe {
-                        engine.numbers_of_view(op, &placed.view, &reduced, Stream::DEFAULT)
+                        let numbers = [op.into()];
+                        engine.numbers_of_view(&numbers, &placed.view, &reduced, Stream::DEFAULT)
                     };
-                    let Some(expected) = expected.unwrap() else { continue };
+                    let Some(expected) = expected.unwrap().remove(0) else { continue };
                     let held = device.held();
                     let prepared = Prepared::new(&engine, Stream::DEFAULT).unwrap();
                     let own = device.held();

@@ -125,7 +125,7 @@ impl InPlace<'_> {
         let (view, stream) = (self.first.view(), self.first.stream().stream);
         let _lent = self.first.lend();
         // SAFETY: as for states.
-        let all = unsafe { self.engine().numbers_of_all(&asked, view, &self.reduced, stream) };
+        let all = unsafe { self.engine().numbers_of_view(&asked, view, &self.reduced, stream) };
         let mut all = all.map_err(failure)?.into_iter();
         let column = |&Number { op, .. }: &Number| {
             let its: Vec<Option<Numbers>> = all.by_ref().take(halves(op).len()).collect();

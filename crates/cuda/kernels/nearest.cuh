@@ -1,0 +1,63 @@
+// Which float is nearest to a real number, by a few operations of f64, where these are sure of it.
+
+#pragma once
+
+#include "double_double.cuh"
+#include "narrow.cuh"
+
+// x / n, and the root of x, off by less than 2^-100 of itself more.
+__device__ __forceinline__ Double over(Double x, f64 n, f64 rest = 0.0)
+{
+    const f64 q = __ddiv_rn(x.hi, n);
+    return {q, __ddiv_rn(add(fused(-q, n, x.hi), sub(x.lo, mul(q, rest))), n)};
+}
+__device__ __forceinline__ Double root_of(Double x)
+{
+    const f64 s = __dsqrt_rn(x.hi);
+    return {s, __ddiv_rn(add(fused(-s, s, x.hi), x.lo), add(s, s))};
+}
+
+// hi + lo, rounded once.
+template <class T>
+__device__ __forceinline__ typename Element<T>::Bits nearest(f64 hi, f64 lo)
+{
+    if constexpr (sizeof(typename Element<T>::Bits) == 8)
+        return bits_of(add(hi, lo));
+    else
+        return narrow<T>(round_to_odd(two_sum(hi, lo)));
+}
+
+// x 2^exponent / (n + rest), or its root, of a positive x that is off by less than 2^-95 of itself. False where that may be on either side
+// of the middle between two numbers, or is near an end of what f64 has, where low parts are lost.
+template <class T>
+__device__ __forceinline__ bool nearest_real(Double x, f64 n, f64 rest, int exponent, bool root, typename Element<T>::Bits &answer)
+{
+    x = over(x, n, rest);
+    if (root) {
+        const f64 odd = (exponent & 1) != 0 ? 2.0 : 1.0;
+        x = root_of({mul(x.hi, odd), mul(x.lo, odd)});
+        exponent = (exponent - (exponent & 1)) / 2;
+    }
+    const int place = int(bits_of(x.hi) >> 52) + exponent;
+    if (place < 128 || place > 1023 + 960)
+        return false;
+    // In two steps: neither the power nor the number leaves the format between them.
+    const int half = exponent / 2;
+    const f64 first = of_bits(u64(1023 + half) << 52), second = of_bits(u64(1023 + exponent - half) << 52);
+    const f64 hi = mul(mul(x.hi, first), second), lo = mul(mul(x.lo, first), second), off = mul(hi, of_bits(u64(1023 - 90) << 52));
+    answer = nearest<T>(hi, add(lo, off));
+    return answer == nearest<T>(hi, sub(lo, off));
+}
+
+// The same of an x of which {high, low} are the leading bits, the highest of which is 1, over n m.
+template <class T>
+__device__ __forceinline__ bool nearest_real(u64 high, u64 low, int exponent, u64 n, u64 m, bool root, typename Element<T>::Bits &answer)
+{
+    if ((n | m) >> 53 != 0)
+        return false;
+    // 53 bits, and 75 that are rounded to as many.
+    constexpr f64 UNIT = 18446744073709551616.0;
+    const f64 upper = mul(f64(high & ~u64(0x7ff)), UNIT), lower = add(mul(f64(high & 0x7ff), UNIT), f64(low));
+    const f64 by = mul(f64(n), f64(m));
+    return nearest_real<T>(fast_two_sum(upper, lower), by, fused(f64(n), f64(m), -by), exponent, root, answer);
+}
