@@ -411,11 +411,7 @@ fn multiply<const N: usize>(fused: bool, high: &mut [f64; N], low: &mut [f64; N]
 /// Elements as f64.
 #[inline(always)]
 fn widened<T: Factor>(items: &[T; LANES]) -> [f64; LANES] {
-    let mut wide = [1.0; LANES];
-    for i in 0..LANES {
-        wide[i] = items[i].widen().into();
-    }
-    wide
+    items.map(|x| x.widen().into())
 }
 
 /// Elements of a row, with ones behind them.
@@ -628,19 +624,25 @@ impl<T: Factor> Kernel for Columns<'_, '_, T> {
             let (ahead, step) = table.ahead(bytes * column, bytes * LANES);
             for first in (0..table.rows()).step_by(T::ROOM) {
                 let rows = T::ROOM.min(table.rows() - first);
+                let (mut from, mut stride) = (table.at(first, column), table.stride());
+                // Rows of fewer columns are copied, so that all are read alike.
+                let mut copy;
+                if count < LANES {
+                    copy = [[T::ONE; LANES]; MOST_ROWS];
+                    for (i, copy) in copy.iter_mut().enumerate().take(rows) {
+                        let items = &table.row(first + i)[column..column + count];
+                        copy[lane..lane + count].copy_from_slice(items);
+                    }
+                    (from, stride) = (copy.as_ptr().cast(), (bytes * LANES).cast_signed());
+                }
                 products.take::<T, S>(rows, |i| {
-                    let items = &table.row(first + i)[column..column + count];
                     let next = ahead.wrapping_offset((first + i).cast_signed() * step);
                     for line in (0..bytes * LANES).step_by(64) {
                         prefetch::near(next.wrapping_add(line));
                     }
-                    // The usual case without a copy.
-                    if let Ok(items) = <&[T; LANES]>::try_from(items) {
-                        return widened(items);
-                    }
-                    let mut all = [T::ONE; LANES];
-                    all[lane..lane + count].copy_from_slice(items);
-                    widened(&all)
+                    let items = from.wrapping_byte_offset(i.cast_signed() * stride);
+                    // SAFETY: so many elements of a row of the table, or of its copy.
+                    widened(unsafe { &*items.cast::<[T; LANES]>() })
                 });
             }
             *lanes = products;

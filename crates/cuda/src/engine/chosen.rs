@@ -25,8 +25,8 @@ const BLOCKS: usize = 32;
 const MOST: usize = 1 << 31;
 /// Bytes whose copy takes longer than three launches. Measured on an H200.
 const WORTH_LAUNCHES: usize = 16 << 20;
-/// Elements of a run that are copied by vectors.
-const LONG: usize = 256;
+/// Elements of a run that are copied by vectors, whose numbers have 31 bits also behind its end.
+const LONG: core::ops::Range<usize> = 256..MOST - (1 << 16);
 /// Memory that is kept for copies: this part of the device's, or a workspace. What is more is allocated for each, which takes 2 ms a GiB.
 const KEPT: u64 = 64;
 /// Payloads that take no time beside their launches, and bytes of a row that are worth a word of its payload.
@@ -489,7 +489,7 @@ impl Engine {
         let rows = steps.iter().skip(1).map(|step| step.len).product::<usize>();
         let near = |step: &Step| step.to == 1 && (chosen.marks.is_none() || step.marks == 1);
         let together = choice & (WIDENS | FILLS) == 0
-            && run >= LONG
+            && LONG.contains(&run)
             && steps.first().is_some_and(|step| step.from == size && near(step));
         // Threads that take a run together: with fewer elements than they could have, where these lie in few sectors.
         let (each, beside) = if together {

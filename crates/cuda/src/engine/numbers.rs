@@ -198,25 +198,24 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<Several<bool>> {
-        let mut known: Several<(usize, Box<Known>)> = Several::new();
-        for (i, &number) in numbers.iter().enumerate() {
+        let mut known: Several<(usize, Address, Box<Known>)> = Several::new();
+        for (i, (&number, &at)) in numbers.iter().zip(to).enumerate() {
             let other = |&one: &Number| one != number && one.op.kind() == number.op.kind();
             let ends = matches!(number.op, Op::Min | Op::Max | Op::ArgMin | Op::ArgMax);
             let both = ends && numbers.iter().any(other);
             let walk = if both { Question::walk_of_ends(view) } else { None };
             let forced = self.shape.walk.or(walk);
-            known.extend(scratch.known.take(number, view, reduced, forced)?.map(|one| (i, one)));
+            let Some(one) = scratch.known.take(number, view, reduced, forced)? else { continue };
+            check_alignment(at, one.question.table.outputs.len, one.question.answer.out)?;
+            known.push((i, at, one));
         }
-        let questions: Several<&Question> = known.iter().map(|(_, one)| &one.question).collect();
-        let places: Several<Address> = known.iter().map(|&(i, _)| to[i]).collect();
-        for (question, &to) in questions.iter().zip(&places) {
-            check_alignment(to, question.table.outputs.len, question.answer.out)?;
-        }
+        let questions: Several<&Question> = known.iter().map(|(.., one)| &one.question).collect();
+        let places: Several<Address> = known.iter().map(|&(_, at, _)| at).collect();
         // SAFETY: passed on from the caller.
         let left = unsafe { self.make_all(&questions, &places, scratch, stream) };
         drop(questions);
         let mut made: Several<bool> = numbers.iter().map(|_| false).collect();
-        for ((i, one), left) in known.into_iter().zip(left?) {
+        for ((i, _, one), left) in known.into_iter().zip(left?) {
             made[i] = left;
             scratch.known.keep(one);
         }

@@ -831,7 +831,7 @@ fn ranges_and_ends_on_the_interpreter() {
 }
 
 /// What one walk tells, or none of the others.
-const TOGETHER: [&[Op]; 7] = [
+const TOGETHER: [&[Op]; 8] = [
     &[Op::Max, Op::Min],
     &[Op::ArgMin, Op::ArgMax],
     &[Op::Max, Op::Range, Op::Min],
@@ -839,6 +839,7 @@ const TOGETHER: [&[Op]; 7] = [
     &[Op::Sum, Op::Var, Op::Mean],
     &[Op::Mean, Op::Norm1, Op::Std, Op::Max],
     &[Op::Norm2, Op::Var],
+    &[Op::Mean, Op::Std],
 ];
 
 /// Several numbers at once, of arrays that lie elsewhere each time, so that a question is known the second time.
@@ -854,38 +855,48 @@ fn together(engines: &[Engine], seed: u64, rounds: usize) {
         let layout = Layout::random(&shape, dtype.size(), &mut random);
         let pattern = PATTERNS[random.place(PATTERNS.len())];
         let reduced: Vec<bool> = shape.iter().map(|_| random.below(2) == 0).collect();
-        let engine = &engines[round % engines.len()];
-        let device = engine.device();
         for _ in 0..2 {
             let sample = Sample::new(dtype, layout.clone(), pattern, &mut random);
-            let expected = ops.iter().map(|&op| {
-                let states = reference([Some(&sample), None], &reduced, op.kind(), 0);
-                finished(op.into(), &states).expect("answers")
-            });
-            let expected: Vec<_> = expected.collect();
-            let outputs = expected[0].len();
-            let placed = Placed::in_junk(&**device, &sample);
-            let room = Buffer::new(device, (8 * ops.len() * outputs) as u64).expect("room");
-            let to: Vec<u64> =
-                (0..ops.len()).map(|i| room.address() + 8 * (i * outputs) as u64).collect();
-            let numbers: Vec<Number> = ops.iter().map(|&op| op.into()).collect();
-            // SAFETY: the array was placed here, and there is room for all answers.
-            let made =
-                unsafe { engine.each_into(&numbers, &placed.view, &reduced, &to, Stream::DEFAULT) };
-            let note = || format!("{ops:?} of {dtype}, {layout:?} over {reduced:?}, {pattern}");
-            assert!(made.is_ok_and(|made| !made.contains(&false)), "{}", note());
-            for (i, (op, expected)) in ops.iter().zip(&expected).enumerate() {
-                let out = op.answer_type(dtype);
-                let mut bytes = vec![0; outputs * out.size()];
-                let at = (8 * outputs * i) as u64;
-                room.copy_out(Stream::DEFAULT, at, &mut bytes).expect("a copy");
-                for (got, expected) in bytes.chunks_exact(out.size()).zip(expected) {
-                    let mut word = [0; 8];
-                    word[..out.size()].copy_from_slice(got);
-                    let got = Scalar::from_bits(out, u64::from_le_bytes(word));
-                    assert!(got == *expected, "{op}: {got:?}, not {expected:?}, {}", note());
-                }
-            }
+            check_together(&engines[round % engines.len()], ops, &sample, &reduced, pattern);
+        }
+    }
+    // Rows that leave payloads are long.
+    for (dtype, ops) in DType::ALL.into_iter().flat_map(|d| TOGETHER.map(|ops| (d, ops))) {
+        let totals = ops.contains(&Op::Sum) || ops.contains(&Op::Norm1);
+        if dtype.is_float() || !totals {
+            let layout = Layout::table([2, (50 << 10) / dtype.size()], dtype.size(), 0, 0);
+            let sample = Sample::new(dtype, layout, "signed", &mut random);
+            check_together(&engines[0], ops, &sample, &[false, true], "long rows");
+        }
+    }
+}
+
+fn check_together(engine: &Engine, ops: &[Op], sample: &Sample, reduced: &[bool], note: &str) {
+    let (device, dtype) = (engine.device(), sample.dtype);
+    let expected = ops.iter().map(|&op| {
+        let states = reference([Some(sample), None], reduced, op.kind(), 0);
+        finished(op.into(), &states).expect("answers")
+    });
+    let expected: Vec<_> = expected.collect();
+    let outputs = expected[0].len();
+    let placed = Placed::in_junk(&**device, sample);
+    let room = Buffer::new(device, (8 * ops.len() * outputs) as u64).expect("room");
+    let place = |i: usize| (8 * outputs * i) as u64;
+    let to: Vec<u64> = (0..ops.len()).map(|i| room.address() + place(i)).collect();
+    let numbers: Vec<Number> = ops.iter().map(|&op| op.into()).collect();
+    // SAFETY: the array was placed here, and there is room for all answers.
+    let made = unsafe { engine.each_into(&numbers, &placed.view, reduced, &to, Stream::DEFAULT) };
+    let note = || format!("{ops:?} of {dtype}, {:?} over {reduced:?}, {note}", sample.layout);
+    assert!(made.is_ok_and(|made| !made.contains(&false)), "{}", note());
+    for (i, (op, expected)) in ops.iter().zip(&expected).enumerate() {
+        let out = op.answer_type(dtype);
+        let mut bytes = vec![0; outputs * out.size()];
+        room.copy_out(Stream::DEFAULT, place(i), &mut bytes).expect("a copy");
+        for (got, expected) in bytes.chunks_exact(out.size()).zip(expected) {
+            let mut word = [0; 8];
+            word[..out.size()].copy_from_slice(got);
+            let got = Scalar::from_bits(out, u64::from_le_bytes(word));
+            assert!(got == *expected, "{op}: {got:?}, not {expected:?}, {}", note());
         }
     }
 }
