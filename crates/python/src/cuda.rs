@@ -546,9 +546,6 @@ impl Asked<'_> {
 
     /// Queues the numbers, and says which of them the device makes. Memory of this library may be
     /// given away before the device is done: then `keeps` the array until it is.
-    ///
-    /// # Errors
-    /// What the device says.
     fn leave(
         &self,
         numbers: &[Number],
@@ -557,15 +554,16 @@ impl Asked<'_> {
     ) -> warpfold_cuda::Result<Vec<bool>> {
         let (engine, view, reduced) = (&self.opened.engine, &self.array.view, self.reduced);
         let stream = Stream::DEFAULT;
-        let mut reading = self.opened.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        if keeps {
+        // Held until the launch is queued: another thread forgets arrays once the stream is done.
+        let lock = || self.opened.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reading = keeps.then(lock);
+        if let Some(reading) = &mut reading {
             if engine.device().is_done(stream)? {
                 reading.clear();
             }
             // Before the launch: nothing that fails later may free what a kernel reads.
             reading.push(Arc::clone(&self.array.owner));
         }
-        drop(reading);
         // A library of the array works on the default stream, too. What it frees it gives to later
         // work of that stream, as after an operation of its own: nothing has to be kept.
         let Some(chosen) = self.chosen else {

@@ -206,16 +206,12 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
     if table.has_few_rows() {
         let few = table.outputs.len <= FEW_OUTPUTS;
         let most_bytes = if few || !sums || squares || size == 8 { MODEST } else { SMALL };
-        let most_row = match few {
-            _ if !sums => MODEST,
-            true => LONG_ROW,
-            false => LONG_ROW_OF_MANY,
-        };
+        let most_row = if few { LONG_ROW } else { LONG_ROW_OF_MANY };
         // Rows with something between them are aligned in as many ways, as are those of no
         // whole number of vectors.
         let apart = table.outputs.dims.last().is_some_and(|d| d.strides[0] != row.cast_signed());
         let ragged = apart || size >= 4 && !row.is_multiple_of(ROW_ALIGNMENT);
-        bytes <= most_bytes && row > MOST_SHORT_ROW && row <= most_row
+        bytes <= most_bytes && row > MOST_SHORT_ROW && (!sums || row <= most_row)
             || bytes <= SMALL && row <= MOST_SHORT_ROW && table.launches_of_rows() > 1
             || !sums && ragged && SCATTERED_ROWS.contains(&row)
     } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
