@@ -26,7 +26,8 @@ struct Place {
 struct LayoutWalk {
     u32 count, len;        // inner axes, and how many places there are: fewer than 2^31
     u32 elements, numbers; // what a step of the fastest axis moves
-    u32 fastest, unused;   // places of the fastest axis
+    u32 fastest;           // places of the fastest axis
+    u32 gap;               // elements of a run from one that is an output's to the next
     LayoutAxis inner[LAYOUT_AXES - 1];
 
     // U places, `step` apart from `first` on. Their numbers in the callers' order, and which of the fastest axis they are, only if
@@ -74,7 +75,8 @@ enum Flags : u32 {
 // The parameters of a reduction of a view: crates/cuda/src/engine/layout.rs has the same struct.
 //
 // Where the elements of an output lie together, the fastest axis is a run of them, and its places are units: `unit` elements that a
-// thread takes at once. A unit of a vector is aligned, so that the first and the last of a run may reach beyond it.
+// thread takes at once. A unit of a vector is aligned, so that the first and the last of a run may reach beyond it. Where elements of an
+// output are a power of two apart, within 8 bytes, a run has those between as well, which are read and do not count.
 struct Layout {
     const char *data;   // the first element of the first output; nothing of the view lies below,
     const char *end;    // or from here on

@@ -29,36 +29,19 @@ __device__ __forceinline__ void take_vector(FirstTaken<T> &first, const uint4 &v
     }
 }
 
-template <class T, int SETS>
-__device__ __forceinline__ void position_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, void *out,
-    const typename PositionRank<T>::Asked &asked)
+template <class T>
+__device__ __forceinline__ void positions(const ShortRows &rows, void *out, const typename PositionRank<T>::Asked &asked)
 {
     using Position = PositionOf<T>;
-    constexpr u32 COUNT = ITEMS<T>, EACH = VECTORS / SETS;
-    Position row[SETS];
-#pragma unroll
-    for (u32 s = 0; s < SETS; ++s) {
+    constexpr u32 COUNT = ITEMS<T>;
+    each_row_tallied<T, Position>(rows, out, asked, [&](Position &row, const RowTile<T> &tile, u64 index, u32 part, u32 s, u32 each) {
         FirstTaken<T> first;
 #pragma unroll
-        for (u32 q = 0; q < EACH; ++q)
-            take_vector<T>(first, tile.v[s * EACH + q], q * COUNT, asked);
+        for (u32 q = 0; q < each; ++q)
+            take_vector<T>(first, tile.v[s * each + q], q * COUNT, asked);
         // Lanes take vectors in turns, the first of which may begin before the row.
-        const u32 vector = rows.slot() + (first.number() / COUNT << rows.shift);
+        const u32 vector = rows.slot() + (part * each + first.number() / COUNT << rows.shift);
         const u32 before = u32(u64(rows.row(RowTile<T>::row(rows, index, s))) % 16) / sizeof(typename Position::Bits);
-        row[s] = Position(first.rank(), vector * COUNT + first.number() % COUNT - before);
-    }
-    write_rows<T>(rows, index, row, out, asked);
-}
-
-template <class T>
-__device__ __forceinline__ void positions(ShortRows rows, void *out, const typename PositionRank<T>::Asked &asked)
-{
-    rows.fill = asked.fill();
-    each_tile<T>(rows, [&](const RowTile<T> &tile, u64 index) {
-        switch (rows.each) {
-        case 1: return position_tile<T, 4>(rows, tile, index, out, asked);
-        case 2: return position_tile<T, 2>(rows, tile, index, out, asked);
-        default: return position_tile<T, 1>(rows, tile, index, out, asked);
-        }
+        row.merge(Position(first.rank(), vector * COUNT + first.number() % COUNT - before));
     });
 }

@@ -19,29 +19,45 @@ __device__ __forceinline__ void write_rows(const ShortRows &rows, u64 index, Tal
     each_answer<T>(rows, index, row, skip, [&](const Tally &mine, u64 r) { mine.write(out, r, asked); });
 }
 
-template <class T, class Tally, int SETS>
-__device__ __forceinline__ void tally_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, void *out,
-    const typename Tally::Asked &asked)
+// Takes tiles as SETS rows of a lane, whose tallies outlast the parts of a tile. `take` does with all vectors of a set.
+template <int SETS, class T, class Tally, class Take>
+__device__ __forceinline__ void tally_part(const ShortRows &rows, u64 index, u32 part, Tally (&row)[VECTORS], void *out,
+    const typename Tally::Asked &asked, Take take)
 {
-    Tally row[SETS];
+    Tally sets[SETS];
 #pragma unroll
-    for (int q = 0; q < VECTORS; ++q) {
-#pragma unroll
-        for (int i = 0; i < ITEMS<T>; ++i)
-            row[q * SETS / VECTORS].take(item<T>(tile.v[q], i), asked);
+    for (u32 s = 0; s < SETS; ++s) {
+        if (part != 0)
+            sets[s] = row[s];
+        take(sets[s], s, VECTORS / SETS);
+        row[s] = sets[s];
     }
-    write_rows<T>(rows, index, row, out, asked);
+    if (part + 1 == rows.parts)
+        write_rows<T>(rows, index, sets, out, asked);
+}
+
+// Tallies of all rows: `take` gives a tally the vectors of one set of a part.
+template <class T, class Tally, class Take>
+__device__ __forceinline__ void each_row_tallied(ShortRows rows, void *out, const typename Tally::Asked &asked, Take take)
+{
+    rows.fill = asked.fill();
+    Tally row[VECTORS];
+    each_part<T>(rows, [&](const RowTile<T> &tile, u64 index, u32 part) {
+        const auto set = [&](Tally &tally, u32 s, u32 each) { take(tally, tile, index, part, s, each); };
+        switch (rows.each) {
+        case 1: return tally_part<4, T>(rows, index, part, row, out, asked, set);
+        case 2: return tally_part<2, T>(rows, index, part, row, out, asked, set);
+        default: return tally_part<1, T>(rows, index, part, row, out, asked, set);
+        }
+    });
 }
 
 template <class T, class Tally>
-__device__ __forceinline__ void tally_rows(ShortRows rows, void *out, const typename Tally::Asked &asked)
+__device__ __forceinline__ void tally_rows(const ShortRows &rows, void *out, const typename Tally::Asked &asked)
 {
-    rows.fill = asked.fill();
-    each_tile<T>(rows, [&](const RowTile<T> &tile, u64 index) {
-        switch (rows.each) {
-        case 1: return tally_tile<T, Tally, 4>(rows, tile, index, out, asked);
-        case 2: return tally_tile<T, Tally, 2>(rows, tile, index, out, asked);
-        default: return tally_tile<T, Tally, 1>(rows, tile, index, out, asked);
-        }
+    each_row_tallied<T, Tally>(rows, out, asked, [&](Tally &row, const RowTile<T> &tile, u64, u32, u32 s, u32 each) {
+#pragma unroll
+        for (u32 q = s * each; q < (s + 1) * each; ++q)
+            take_vector<T>(row, tile.v[q], asked);
     });
 }

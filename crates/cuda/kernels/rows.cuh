@@ -1,7 +1,8 @@
 // Short rows side by side in a warp: 1 to 32 neighbouring lanes share a row, so that no lane waits for the others of a block.
 //
 // A row is read as the aligned vectors of 16 bytes that it touches, which its lanes take in turns, a lane `each` of one row. What
-// such a vector has before or behind the row is replaced by `fill`, elements that change no answer.
+// such a vector has before or behind the row is replaced by `fill`, elements that change no answer. A row that is longer than what
+// all lanes of a warp take is read in several parts, one after the other.
 
 #pragma once
 
@@ -20,11 +21,12 @@ struct ShortRows {
     i64 stride; // bytes from row to row
     u32 bytes;  // of a row
     u32 shift;  // the lanes of a row are 2 to the power of this
-    u32 each;   // the vectors of a lane of a row: 1, 2 or 4
+    u32 each;   // the vectors of a lane of a row's part: 1, 2 or 4
+    u32 parts;  // of a row
     // Bytes that may be read beside the rows: all of a dense array, else none.
     const char *begin, *end;
-    // Whether rows follow each other from an aligned address on and fill their lanes' vectors.
-    bool exact;
+    // Whether rows begin at aligned addresses, not far from each other, and have whole vectors.
+    bool aligned;
     u64 fill;
 
     __device__ __forceinline__ const char *row(u64 r) const { return data + i64(r) * stride; }
@@ -79,8 +81,8 @@ struct RowTile {
     // Rows of a tile: 2 to the power of this.
     static __device__ __forceinline__ u32 log_rows(const ShortRows &rows) { return 7 - rows.each / 2 - rows.shift; }
 
-    // This lane's sets of a tile.
-    __device__ __forceinline__ void load(const ShortRows &rows, u64 tile)
+    // A part of this lane's sets of a tile.
+    __device__ __forceinline__ void load(const ShortRows &rows, u64 tile, u32 part = 0)
     {
         const u64 first = row(rows, tile, 0);
         const u32 left = first < rows.count ? u32(min(rows.count - first, u64(1) << 31)) : 0;
@@ -93,7 +95,7 @@ struct RowTile {
         for (u32 q = 0; q < VECTORS; ++q) {
             const u32 set = q >> log;
             const char *begin = data + set * apart;
-            const int offset = int(16 * (rows.slot() + ((q & (rows.each - 1)) << rows.shift)) - u32(u64(begin) % 16));
+            const int offset = int(16 * (rows.slot() + ((part * rows.each + (q & (rows.each - 1))) << rows.shift)) - u32(u64(begin) % 16));
             const char *at = begin + offset;
             const bool none = set * rows.groups() >= left || offset >= int(rows.bytes);
             low[q] = none ? 16 : max(-offset, 0);
@@ -120,48 +122,75 @@ struct RowTile {
     }
 };
 
-// A lane's place in tiles of rows that fill their lanes' vectors and follow each other from an aligned address on.
-struct ExactTiles {
+// A lane's place in whole tiles of rows that begin at aligned addresses and have whole vectors.
+template <class T>
+struct AlignedTiles {
     const char *at;
-    u32 offsets[VECTORS];
+    i64 tile_bytes;
+    u32 part_bytes, offsets[VECTORS];
+    int left[VECTORS]; // bytes of the row from each of the lane's vectors on
+    uint4 fill;
 
-    __device__ __forceinline__ ExactTiles(const ShortRows &rows) : at(rows.data + rows.group() * rows.bytes + 16 * rows.slot())
+    __device__ __forceinline__ AlignedTiles(const ShortRows &rows)
+        : at(rows.data + i64(rows.group()) * rows.stride + 16 * rows.slot()), tile_bytes(rows.stride << RowTile<T>::log_rows(rows)),
+          part_bytes(16 * rows.each << rows.shift)
     {
-        const u32 log = rows.each / 2, apart = rows.groups() * rows.bytes;
+        const u32 log = rows.each / 2, apart = rows.groups() * u32(rows.stride);
 #pragma unroll
-        for (u32 q = 0; q < VECTORS; ++q)
-            offsets[q] = (q >> log) * apart + ((q & (rows.each - 1)) << rows.shift) * 16;
+        for (u32 q = 0; q < VECTORS; ++q) {
+            const u32 vector = (q & (rows.each - 1)) << rows.shift;
+            offsets[q] = (q >> log) * apart + vector * 16;
+            left[q] = int(rows.bytes) - int(16 * (rows.slot() + vector));
+        }
+        fill = {u32(rows.fill), u32(rows.fill >> 32), u32(rows.fill), u32(rows.fill >> 32)};
     }
 
-    __device__ __forceinline__ void load(uint4 (&v)[VECTORS], u64 tile) const
+    __device__ __forceinline__ void load(uint4 (&v)[VECTORS], u64 tile, u32 part) const
     {
-        const char *first = at + tile * (VECTORS * WARP * 16);
+        const char *first = at + i64(tile) * tile_bytes + part * part_bytes;
 #pragma unroll
-        for (u32 q = 0; q < VECTORS; ++q)
-            v[q] = *reinterpret_cast<const uint4 *>(first + offsets[q]);
+        for (u32 q = 0; q < VECTORS; ++q) {
+            v[q] = fill;
+            if (int(part * part_bytes) < left[q])
+                v[q] = *reinterpret_cast<const uint4 *>(first + offsets[q]);
+        }
     }
 };
 
-// Calls `take` with each tile that this warp has; the next one's loads are on their way then.
+// Calls `take` with each part of each tile that this warp has; the next one's loads are on their way then.
 template <class T, class Take>
-__device__ __forceinline__ void each_tile(const ShortRows &rows, Take take)
+__device__ __forceinline__ void each_part(const ShortRows &rows, Take take)
 {
     const u32 log = RowTile<T>::log_rows(rows);
     const u64 warps = u64(gridDim.x) * (ROW_THREADS / WARP), tiles = (rows.count + (1u << log) - 1) >> log;
-    const u64 first = u64(blockIdx.x) * (ROW_THREADS / WARP) + threadIdx.x / WARP;
-    const u64 whole = rows.exact ? rows.count >> log : 0;
-    const ExactTiles exact(rows);
+    const u64 whole = rows.aligned ? rows.count >> log : 0;
+    const AlignedTiles<T> aligned(rows);
     RowTile<T> now, next;
+    u64 tile = u64(blockIdx.x) * (ROW_THREADS / WARP) + threadIdx.x / WARP, before = tile;
+    u32 part = 0, part_before = rows.parts;
 #pragma unroll 1
-    for (u64 tile = first; tile < tiles + warps; tile += warps) {
+    while (before < tiles) {
         if (tile < whole)
-            exact.load(next.v, tile);
+            aligned.load(next.v, tile, part);
         else if (tile < tiles)
-            next.load(rows, tile);
-        if (tile != first)
-            take(now, tile - warps);
+            next.load(rows, tile, part);
+        if (part_before < rows.parts)
+            take(now, before, part_before);
         now = next;
+        before = tile;
+        part_before = part;
+        const bool last = part + 1 == rows.parts;
+        part = last ? 0 : part + 1;
+        tile += last ? warps : 0;
     }
+}
+
+// The same with tiles of rows that have one part.
+template <class T, class Take>
+__device__ __forceinline__ void each_tile(ShortRows rows, Take take)
+{
+    rows.parts = 1;
+    each_part<T>(rows, [&](const RowTile<T> &tile, u64 index, u32) { take(tile, index); });
 }
 
 template <int N>
@@ -215,17 +244,18 @@ __device__ __forceinline__ void each_lacking(const ShortRows &rows, u64 tile, bo
 }
 
 // The r-th of `count` rows of n elements is r * stride bytes behind data; a dense array may be read from begin to end. `each` is how
-// many vectors each of the 2^shift lanes of a row takes, 1, 2 or 4. The r-th answer goes to the r-th place of out.
+// many vectors each of the 2^shift lanes of a row takes of each of its parts, 1, 2 or 4; only tallies take more than one part. The r-th
+// answer goes to the r-th place of out.
 #define ROWS(name) ROWS_OF(name, ROW_BLOCKS)
 #define ROWS_OF(name, blocks) \
     static __device__ __forceinline__ void reduce(ShortRows, u64, u32, u32, u32, void *, u32 *); \
     extern "C" __global__ void __launch_bounds__(ROW_THREADS, blocks) NAMED(name, ELEMENT)(const char *data, u64 count, \
-        i64 stride, u64 n, const char *begin, const char *end, u32 shift, u32 each, u32 ask, u32 absolute, u32 spread, void *out, \
-        u32 *overflow) \
+        i64 stride, u64 n, const char *begin, const char *end, u32 shift, u32 each, u32 parts, u32 ask, u32 absolute, u32 spread, \
+        void *out, u32 *overflow) \
     { \
         const u32 bytes = u32(n * sizeof(Element<ELEMENT>::Bits)); \
-        const bool exact = begin != end && u64(data) % 16 == 0 && bytes == 16 * each << shift; \
-        const ShortRows rows = {data, count, stride, bytes, shift, each, begin, end, exact, 0}; \
+        const bool aligned = (u64(data) | u64(stride) | bytes) % 16 == 0 && u64(stride) < 1 << 24; \
+        const ShortRows rows = {data, count, stride, bytes, shift, each, parts, begin, end, aligned, 0}; \
         reduce(rows, n, ask, absolute, spread, out, overflow); \
     } \
     static __device__ __forceinline__ void reduce

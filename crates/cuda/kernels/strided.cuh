@@ -168,6 +168,7 @@ __device__ __forceinline__ void take_units(Acc &acc, const Layout &layout, const
     static_assert(ALL % N == 0 && N % V == 0 || V % N == 0, "whole units at once, or parts of one");
     const auto fill = Units::filled(Bits(asked.fill()));
     const bool omits = layout.omits();
+    const Gaps<typename Acc::Item> gaps(layout.elements.gap);
 #pragma unroll 1
     for (u32 e = share.first + share.slot; e < share.last; e += U << share.log_lanes) {
         Place places[U];
@@ -193,6 +194,13 @@ __device__ __forceinline__ void take_units(Acc &acc, const Layout &layout, const
                 raw[k] = Units::at(at[k]);
         } else {
             load_some<V, U, Units>(raw, layout, share, e, at, places, fill);
+        }
+        if constexpr (Units::VECTOR && !Acc::NUMBERED) {
+            if (gaps.gap > 1) {
+#pragma unroll
+                for (int k = 0; k < U; ++k)
+                    raw[k] = gaps.without(raw[k], places[k].inner, fill);
+            }
         }
 #pragma unroll
         for (int from = 0; from < ALL; from += N) {
@@ -403,6 +411,8 @@ __device__ __noinline__ void absorb_elements(typename Acc::Wides &wides, const L
 #pragma unroll 1
         for (int i = from; i < to; ++i) {
             const Bits bits = reinterpret_cast<const Bits *>(at)[i];
+            if ((begin + i & int(layout.elements.gap - 1)) != 0)
+                continue;
             if (!layout.omits() || !Element<typename Acc::Item>::is_nan(bits))
                 Acc::absorb(wides, bits, asked);
         }

@@ -8,6 +8,7 @@
 
 #include "answer.cuh"
 #include "fold.cuh"
+#include "load.cuh"
 #include "words.cuh"
 
 // Another lane's bits.
@@ -220,6 +221,23 @@ struct ExtremeOf {
         rank = other < rank ? other : rank;
     }
 
+    // Takes a vector of elements shorter than a word: of two words the one with the smaller rank on top is smaller, or has as small a one,
+    // whatever lies below.
+    __device__ __forceinline__ void take(const uint4 &v, const Asked &asked)
+    {
+        constexpr u32 EVERY = WIDTH == 8 ? 0x01010101 : 0x00010001;
+        u32 least = u32(rank) << (32 - WIDTH);
+        const u32 words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+            const u32 its = ranks(words[w], EVERY * asked.flip);
+#pragma unroll
+            for (int up = 32 - WIDTH; up >= 0; up -= WIDTH)
+                least = min(least, (its << up) + (Format::FLOAT ? u32(asked.move()) << (32 - WIDTH) : 0));
+        }
+        rank = Bits(least >> (32 - WIDTH));
+    }
+
     __device__ __forceinline__ void merge(const ExtremeOf &other) { rank = other.rank < rank ? other.rank : rank; }
 
     __device__ __forceinline__ ExtremeOf from_lane(u32 distance) const
@@ -251,6 +269,26 @@ struct ExtremeOf {
         static_cast<Bits *>(out)[place] = bits_of(rank, asked);
     }
 };
+
+// Takes the elements of a vector.
+template <class T, class Tally>
+__device__ __forceinline__ void take_vector(Tally &tally, const uint4 &v, const typename Tally::Asked &asked)
+{
+#pragma unroll
+    for (int i = 0; i < ITEMS<T>; ++i)
+        tally.take(item<T>(v, i), asked);
+}
+template <class T>
+__device__ __forceinline__ void take_vector(ExtremeOf<T> &extreme, const uint4 &v, const typename ExtremeOf<T>::Asked &asked)
+{
+    if constexpr (ExtremeOf<T>::WIDTH < 32) {
+        extreme.take(v, asked);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ITEMS<T>; ++i)
+            extreme.take(item<T>(v, i), asked);
+    }
+}
 
 // How many elements are not zero, or NaN.
 template <class T>

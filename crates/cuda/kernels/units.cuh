@@ -74,6 +74,28 @@ struct Units {
     }
 };
 
+// Vectors of runs of which each `gap`-th element is one, a power of two: `gap` elements have 8 bytes at most.
+template <class T>
+struct Gaps {
+    static constexpr u32 SIZE = sizeof(typename Element<T>::Bits);
+    u32 gap;
+    u64 first; // the bytes of those elements, if the vector begins with one
+
+    __device__ __forceinline__ Gaps(u32 gap) : gap(gap)
+    {
+        constexpr u64 ONE = ~0ull >> (64 - 8 * SIZE);
+        first = ONE * (gap * SIZE == 8 ? 1 : gap * SIZE == 4 ? 0x100000001 : 0x0001000100010001);
+    }
+
+    // A vector that begins with the number-th element of the run, which may be negative: `fill` in the place of those between.
+    __device__ __forceinline__ uint4 without(const uint4 &v, u32 number, const uint4 &fill) const
+    {
+        const u64 mask = first << 8 * SIZE * (-number & (gap - 1));
+        const u32 even = u32(mask), odd = u32(mask >> 32);
+        return {(v.x & even) | (fill.x & ~even), (v.y & odd) | (fill.y & ~odd), (v.z & even) | (fill.z & ~even), (v.w & odd) | (fill.w & ~odd)};
+    }
+};
+
 // A vector at the end of a view, element by element: what lies beside the view is nobody's business.
 template <class T>
 __device__ __noinline__ uint4 vector_at_end(const char *at, const char *begin, const char *end)

@@ -2,7 +2,7 @@
 //
 // A thread's batches go to a window of a few levels (window.cuh), in front of the integer. Its levels are some of the integer's, so that what
 // it has taken in only has to be added there when it moves to others. What the window does not hold is rare, or far apart: the integer's own
-// levels, all of them, take that. Nothing else asks for the integer, which is in memory until then.
+// levels, all of them, take that.
 
 #pragma once
 
@@ -156,13 +156,16 @@ struct WholeTotal {
         return empty;
     }
 
+    // Sees to infinities and NaNs, beside which nothing else counts, and moves a window that has taken nothing in to the batch. `holds` says
+    // whether the batch is taken.
+    struct Moved {
+        Front front;
+        bool holds;
+    };
     template <int N>
-    static __device__ __noinline__ Front settled(Integer &behind, Front front, Elements<Bits, N> some, const Asked asked)
+    static __device__ __noinline__ Moved moved(Front front, Elements<Bits, N> some, const Asked asked)
     {
-        Bits most = 0;
-#pragma unroll
-        for (int i = 0; i < N; ++i)
-            most = max(most, Format::magnitude(some.bits[i]));
+        const Bits most = most_of(some);
         if (most >= Format::INFINITE) {
 #pragma unroll
             for (int i = 0; i < N; ++i) {
@@ -170,9 +173,26 @@ struct WholeTotal {
                     front.trouble |= Format::is_nan(some.bits[i]) ? HAS_NAN : (asked.of(some.bits[i]) & Format::SIGN) != 0 ? HAS_NEGATIVE : HAS_POSITIVE;
             }
         }
-        // Whatever is finite does not count beside them.
         if (front.trouble != 0)
-            return front;
+            return {front, true};
+        if (front.commits != 0)
+            return {front, false};
+        front.first = place_above(Format::top(most));
+        const bool holds = commit_if_held(front, some.bits, asked);
+        return {front, holds};
+    }
+
+    // Takes a batch that is finite after the window has moved to it, or in all levels if it is far apart.
+    template <int N>
+    static __device__ __noinline__ Front settled(Integer &behind, Front front, Elements<Bits, N> some, const Asked asked)
+    {
+        const int place = place_above(Format::top(most_of(some)));
+        if (place != front.first) {
+            front = emptied(behind, front);
+            front.first = place;
+            if (commit_if_held(front, some.bits, asked))
+                return front;
+        }
         const Whole window(Whole::LOWEST);
         auto drift = window.open();
 #pragma unroll
@@ -181,21 +201,38 @@ struct WholeTotal {
 #pragma unroll
         for (int l = 0; l < Parts::LEVELS - 1; ++l)
             behind.total[l + 1] += taken(drift.at[l], window.unit(l));
-        const int place = place_above(Format::top(most));
-        if (place != front.first || ++front.commits >= COMMITS)
+        if (++front.commits >= COMMITS)
             front = emptied(behind, front);
-        front.first = place;
         return front;
     }
+
+    template <int N>
+    static __device__ __forceinline__ Bits most_of(const Elements<Bits, N> &some)
+    {
+        Bits most = 0;
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            most = max(most, Format::magnitude(some.bits[i]));
+        return most;
+    }
+
     // Takes a batch that the window does not hold.
     template <int N>
     __device__ __forceinline__ void settle(const Elements<Bits, N> &some, const Asked &asked)
     {
-        front = settled(behind, front, some, asked);
+        const Moved first = moved(front, some, asked);
+        front = first.front;
+        if (first.holds)
+            return;
+        // The integer stays in registers, as only a copy has an address.
+        Integer all = behind;
+        front = settled(all, front, some, asked);
+        behind = all;
     }
 
-    template <int V, int N, class Number>
-    __device__ __forceinline__ bool take(const Bits (&bits)[N], Number, const Asked &asked)
+    // Takes a batch if the window holds it.
+    template <int N>
+    static __device__ __forceinline__ bool commit_if_held(Front &front, const Bits (&bits)[N], const Asked &asked)
     {
         static_assert(N <= MOST && N <= Window::ADDS, "adds that an anchor takes");
         // Plain adds, which the range of the batch makes exact.
@@ -212,8 +249,20 @@ struct WholeTotal {
 #pragma unroll
         for (int w = 0; w < NEAR; ++w)
             front.at[w] += taken(drift.at[w], window.unit(w));
-        if (++front.commits >= COMMITS)
-            front = emptied(behind, front);
+        ++front.commits;
+        return true;
+    }
+
+    template <int V, int N, class Number>
+    __device__ __forceinline__ bool take(const Bits (&bits)[N], Number, const Asked &asked)
+    {
+        if (!commit_if_held(front, bits, asked))
+            return false;
+        if (front.commits >= COMMITS) {
+            Integer all = behind;
+            front = emptied(all, front);
+            behind = all;
+        }
         return true;
     }
 

@@ -207,7 +207,7 @@ pub(super) const STRIDED_SUMS: Entry = Entry {
     stem: "strided_sums",
     elements: ALL,
     threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3, 2],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 2, 2, 2, 2],
 };
 
 /// any axes of any view: the smallest or the largest element.

@@ -101,9 +101,9 @@ impl Way {
         };
         let way = Way { number, dtype: to, fill: 0, choice: 0, needs_some: false };
         let fill = |x: f64| with_element!(to, T => bits_of::<T>(x));
-        let way = if !marks {
+        let way = if !marks && chosen.initial.is_none() {
             way
-        } else if counted || omits_nan && matches!(op, Op::Min | Op::Max) {
+        } else if marks && (counted || omits_nan && matches!(op, Op::Min | Op::Max)) {
             let choice = match op {
                 // One of 64 bits may be what stands for those that are left out.
                 _ if !dtype.is_float() && dtype.size() == 8 => IS_SEEN,
@@ -200,66 +200,62 @@ fn outputs_of(view: &DeviceView, reduced: &[bool]) -> usize {
     view.shape.iter().zip(reduced).filter(|(_, is)| !**is).map(|(n, _)| n).product()
 }
 
-/// A copy: its axes, and the view of it with the axes that are reduced there.
+/// A copy: its axes, and the view of it. Where every output has one more element, the longest of the
+/// axes that are reduced has one more place, and all but one of an output's elements there change nothing.
 struct Copy {
     steps: Vec<Step>,
     view: DeviceView,
     reduced: Vec<bool>,
-    /// Elements from the first one of an output to the one more that it has.
-    len: usize,
+    /// The axis that has one more place.
+    longer: Option<usize>,
 }
 
 impl Copy {
     /// Of a view to memory at `at`, with one more element of every output if `more` says so.
     fn of(view: &DeviceView, marks: Option<&DeviceView>, reduced: &[bool], more: bool) -> Copy {
-        let axes = view.shape.len();
-        let mut order: Vec<usize> = (0..axes).collect();
-        // What lies together stays together; where there is more to each output, its elements
-        // come first.
-        order.sort_by_key(|&axis| {
-            let step = view.strides[axis].unsigned_abs();
-            let outside = more && !reduced[axis];
-            (outside, step == 0, if outside { axes - axis } else { step })
-        });
-        let (mut next, mut len) = (1, 1);
-        let mut to = vec![0; axes];
-        let mut is_more = more;
-        for axis in order {
-            if is_more && !reduced[axis] {
-                (len, next, is_more) = (next, next + 1, false);
-            }
-            to[axis] = next;
-            next *= view.shape[axis];
+        let (mut shape, mut reduced) = (view.shape.clone(), reduced.to_vec());
+        let (mut from, mut marked) =
+            (view.strides.clone(), marks.map(|marks| marks.strides.clone()));
+        if more && !reduced.contains(&true) {
+            shape.push(1);
+            reduced.push(true);
+            from.push(0);
+            marked.iter_mut().for_each(|marked| marked.push(0));
         }
-        if is_more {
-            len = next;
+        let lens = shape.clone();
+        let axes = 0..shape.len();
+        let longer =
+            axes.clone().filter(|&axis| more && reduced[axis]).max_by_key(|&axis| lens[axis]);
+        longer.into_iter().for_each(|axis| shape[axis] += 1);
+        // What lies together stays together.
+        let mut order: Vec<usize> = axes.clone().collect();
+        order.sort_by_key(|&axis| (from[axis] == 0, from[axis].unsigned_abs()));
+        let (mut next, mut to) = (1, vec![0; shape.len()]);
+        for axis in order {
+            to[axis] = next;
+            next *= shape[axis].cast_signed();
         }
         let step = |axis: usize| Step {
-            len: view.shape[axis],
-            from: view.strides[axis],
-            marks: marks.map_or(0, |marks| marks.strides[axis]),
-            to: to[axis].cast_signed(),
+            len: lens[axis],
+            from: from[axis],
+            marks: marked.as_ref().map_or(0, |marked| marked[axis]),
+            to: to[axis],
         };
-        let steps = (0..axes).map(step).collect();
-        let strides = |axis: usize| to[axis].cast_signed();
-        let (shape, strides, reduced) = if more {
-            // All elements of an output are one axis.
-            let kept: Vec<usize> = (0..axes).filter(|&axis| !reduced[axis]).collect();
-            let shape = kept.iter().map(|&axis| view.shape[axis]).chain([len + 1]).collect();
-            let to = kept.iter().map(|&axis| strides(axis)).chain([1]).collect();
-            (shape, to, kept.iter().map(|_| false).chain([true]).collect())
-        } else {
-            (view.shape.clone(), (0..axes).map(strides).collect(), reduced.to_vec())
-        };
-        let view = DeviceView { address: 0, dtype: view.dtype, shape, strides };
-        Copy { steps, view, reduced, len }
+        let steps = axes.map(step).collect();
+        let view = DeviceView { address: 0, dtype: view.dtype, shape, strides: to };
+        Copy { steps, view, reduced, longer }
     }
 
-    /// The axes along which the one more element of every output lies.
-    fn steps_of_last(&self) -> Vec<Step> {
-        let kept = self.view.shape.iter().zip(&self.view.strides).zip(&self.reduced);
-        let step = |((&len, &to), _)| Step { len, to, ..NONE };
-        kept.filter(|(_, reduced)| !**reduced).map(step).collect()
+    /// What is filled for the one more element of every output: elements from the copy's first one on,
+    /// and axes, of all of the last place of the longer axis and of these elements.
+    fn of_more(&self) -> Option<(usize, [Vec<Step>; 2])> {
+        let longer = self.longer?;
+        let steps = |is: &dyn Fn(usize) -> bool| {
+            let place = |axis: usize| Step { from: 0, marks: 0, ..self.steps[axis] };
+            joined((0..self.steps.len()).filter(|&axis| is(axis)).map(place).collect())
+        };
+        let first = self.steps[longer].len * self.view.strides[longer].unsigned_abs();
+        Some((first, [steps(&|axis| axis != longer), steps(&|axis| !self.reduced[axis])]))
     }
 
     /// The elements that it has room for.
@@ -390,9 +386,15 @@ impl Engine {
         let widens = way.choice & WIDENS != 0 && view.dtype.is_float();
         let more = more.map(|bits| if widens { widened(view.dtype, bits) } else { bits });
         let mut copy = Copy::of(view, chosen.marks.as_ref(), reduced, more.is_some());
-        let (all, last) = (joined(copy.steps.clone()), joined(copy.steps_of_last()));
+        let all = joined(copy.steps.clone());
+        let mut launches = vec![(all.clone(), way.fill, way.choice, 0)];
+        if let Some((bits, (first, [place, last]))) = more.zip(copy.of_more()) {
+            let fills = way.choice | FILLS;
+            let others = (place != last).then_some((place, way.fill, fills, first));
+            launches.extend(others.into_iter().chain([(last, bits, fills, first)]));
+        }
         let Some(elements) = copy.elements() else { return Ok(false) };
-        if all.len().max(last.len()) > CHOOSE_AXES {
+        if launches.iter().any(|(steps, ..)| steps.len() > CHOOSE_AXES) {
             return Ok(false);
         }
         let item = way.dtype.size();
@@ -402,14 +404,10 @@ impl Engine {
         let wanted = (bytes + outputs * item + 16) as u64;
         let (at, _) = scratch.chosen.reserve(&*self.device, stream, wanted, wanted)?;
         copy.view = DeviceView { address: at, dtype: way.dtype, ..copy.view };
-        let launches = [
-            Some((&all[..], way.fill, way.choice, 0)),
-            more.map(|x| (&last[..], x, way.choice | FILLS, copy.len * item)),
-        ];
-        for (steps, fill, choice, first) in launches.into_iter().flatten() {
-            let ends = [at + first as u64, scratch.overflow()];
+        for (steps, fill, choice, first) in &launches {
+            let ends = [at + (first * item) as u64, scratch.overflow()];
             // SAFETY: passed on from the caller; there is room for the copy.
-            unsafe { self.choose(asked, ends, (fill, choice), steps)? };
+            unsafe { self.choose(asked, ends, (*fill, *choice), steps)? };
         }
         let behind = at + bytes as u64;
         // SAFETY: as above; what is behind the copy has room for an element of each output, and one more.

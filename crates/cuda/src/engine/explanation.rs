@@ -147,6 +147,7 @@ impl Walk<'_> {
     /// What readers call it.
     pub(super) fn name(&self) -> &'static str {
         match self {
+            Walk::Unread => "no element",
             Walk::Abreast(_) => "outputs abreast",
             Walk::View(..) => "view",
             Walk::ShortRows(_) => "short rows",
@@ -195,6 +196,22 @@ impl Engine {
         let Question { answer, table, .. } = question;
         let answer = *answer;
         let launches = match &route.walk {
+            Walk::Unread => {
+                let filled = Launches {
+                    kernel: "fill".into(),
+                    count: 0,
+                    launch: Launch::linear(1, 1),
+                    blocks_at_once: 1,
+                    bytes_of_a_thread: 0,
+                    workspace: 0,
+                };
+                return Ok(self.explained(
+                    route.walk.name(),
+                    filled,
+                    (answer.kind, answer.dtype),
+                    0,
+                ));
+            }
             Walk::Abreast(plan) => plan.launches(answer),
             Walk::View(_, plan) => plan.launches(answer),
             Walk::ShortRows(plan) => plan.launches(answer),

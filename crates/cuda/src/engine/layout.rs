@@ -16,6 +16,8 @@ const MOST_ELEMENTS: usize = 1 << 32;
 /// elements lie together.
 const VECTOR: usize = 16;
 const REGISTER: usize = 4;
+/// Bytes from one element of a run to the next, at most: what a mask of a kernel has.
+const GAP: usize = 8;
 /// Vectors of a run whose ends are worth a cut: a run that is not aligned has two.
 const CUT: usize = 6;
 
@@ -35,6 +37,8 @@ pub(super) struct Layout {
     /// than one; elements of an output.
     pub(super) unit: usize,
     run: usize,
+    /// Elements from one of a run to the next.
+    gap: usize,
     pub(super) len: usize,
 }
 
@@ -92,27 +96,32 @@ impl Layout {
         let at = address.wrapping_add_signed(first as i64);
         let end = at.wrapping_add((reach[0] + reach[1] + size) as u64);
         let len = units.len;
-        let (mut unit, mut run) = (1, 1);
-        // Elements of a run have ascending numbers.
-        let runs = units.dims.last().filter(|d| {
-            in_units && d.strides[0] == size.cast_signed() && (d.index_step > 0 || !numbered)
-        });
-        if let Some(dim) = runs {
-            let count;
-            run = dim.len;
-            (unit, count) = unit_of(at, size, run, &outputs, &units);
-            units.len = units.len / run * count;
-            let dim = units.dims.last_mut()?;
-            dim.len = count;
-            dim.strides[0] *= unit.cast_signed();
-            dim.index_step *= unit as i64;
+        let (mut unit, mut run, mut gap) = (1, 1, 1);
+        // Elements of a run have ascending numbers, and follow each other if anybody asks for these.
+        let gap_of = |d: &Dim| {
+            let gap = usize::try_from(d.strides[0]).ok()? / size;
+            let follows = gap == 1 && (d.index_step > 0 || !numbered);
+            let masked = gap.is_power_of_two() && gap * size <= GAP && gap > 1 && !numbered;
+            (in_units && (follows || masked)).then_some(gap)
+        };
+        if let Some((gap_there, len)) = units.dims.last().and_then(|d| Some((gap_of(d)?, d.len))) {
+            let all = (len - 1) * gap_there + 1;
+            let (elements, count) = unit_of(at, size, all, &outputs, &units);
+            if gap_there == 1 || elements == VECTOR / size {
+                (run, unit, gap) = (all, elements, gap_there);
+                units.len = units.len / len * count;
+                let dim = units.dims.last_mut()?;
+                dim.len = count;
+                dim.strides[0] = (unit * size).cast_signed();
+                dim.index_step *= unit as i64;
+            }
         }
         let fits = |walk: &Traversal, reach: usize| {
             walk.dims.len() <= AXES && walk.len < MOST_PLACES && reach / size < MOST_ELEMENTS
         };
         let numbers = !numbered || len < MOST_ELEMENTS;
         (fits(&outputs, reach[0]) && fits(&units, reach[1]) && run < MOST_PLACES && numbers)
-            .then_some(Layout { at, end, size, outputs, units, unit, run, len })
+            .then_some(Layout { at, end, size, outputs, units, unit, run, gap, len })
     }
 
     /// The same so many bytes behind, modulo 2^64.
@@ -145,8 +154,8 @@ impl Layout {
         words.push(two(launch.flags, launch.log_lanes));
         words.push(two(launch.log_near, self.unit as u32));
         words.push(two(self.run as u32, launch.share));
-        for walk in [&self.outputs, &self.units] {
-            self.push(&mut words, walk);
+        for (walk, gap) in [(&self.outputs, 1), (&self.units, self.gap)] {
+            self.push(&mut words, walk, gap);
         }
         words.push(launch.apart.cast_unsigned());
         words
@@ -154,7 +163,7 @@ impl Layout {
 
     /// Appends a walk: what a step of the fastest axis moves, and what one of the next
     /// axes moves beyond a whole walk over those before.
-    fn push(&self, words: &mut Vec<u64>, walk: &Traversal) {
+    fn push(&self, words: &mut Vec<u64>, walk: &Traversal, gap: usize) {
         let size = self.size.cast_signed();
         let steps = |dim: &Dim| (dim.strides[0] / size, dim.index_step);
         let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
@@ -163,7 +172,7 @@ impl Layout {
         let inner = walk.dims.len().saturating_sub(1);
         words.push(two(inner as u32, walk.len as u32));
         words.push(two(elements as u32, numbers as u32));
-        words.push(two(fastest.len as u32, 0));
+        words.push(two(fastest.len as u32, gap as u32));
         for a in 0..AXES - 1 {
             let mut pairs = walk.dims.iter().rev().zip(walk.dims.iter().rev().skip(1));
             let (magic, shift, elements, numbers) = match pairs.nth(a) {
@@ -325,6 +334,16 @@ mod tests {
         };
         let run = |len: usize, size: isize| (len, [size, 0]);
         assert_eq!(of(32, 4, &[], &[run(100, 4)]), (4, 25));
+        // Every second element is taken with those between, if nobody asks for its number.
+        let gaps = |size: usize, step: isize, numbered: bool| {
+            let layout = Layout::new(32, size, &[], &[(100, [step, 0])], numbered).unwrap();
+            (layout.unit, layout.units.len, layout.run, layout.gap)
+        };
+        assert_eq!(gaps(4, 8, false), (4, 51, 199, 2));
+        assert_eq!(gaps(1, -8, false), (16, 51, 793, 8));
+        for (size, step, numbered) in [(4, 8, true), (4, 12, false), (8, 16, false)] {
+            assert_eq!(gaps(size, step, numbered), (1, 100, 1, 1));
+        }
         // Long runs that are not aligned reach into one vector more.
         assert_eq!(of(36, 4, &[], &[run(100, 4)]), (4, 26));
         assert_eq!(of(32, 4, &[], &[run(101, 4)]), (4, 26));

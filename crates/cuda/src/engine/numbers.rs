@@ -445,6 +445,7 @@ impl Engine {
         // SAFETY: passed on from the caller; each plan is one for this table.
         unsafe {
             match walk {
+                Walk::Unread => self.device.fill(stream, to, 0, question.bytes())?,
                 Walk::Abreast(plan) => self.launch_abreast(answer, plan, to, scratch, stream)?,
                 Walk::View(layout, plan) => {
                     self.launch_strided(answer, layout, plan, (to, None), scratch, stream)?;

@@ -17,7 +17,7 @@ use super::gathered::GatheredRows;
 use super::kernels::{self, Tally};
 use super::layout::Layout;
 use super::question::Question;
-use super::short_rows::{MOST_BYTES as MOST_SHORT_ROW, ShortRows};
+use super::short_rows::{self, MOST_BYTES as MOST_SHORT_ROW, ShortRows};
 use super::strided::Strided;
 use super::table::{ROW_ALIGNMENT, Table};
 use super::tiles::{Wanted, in_place, largest_workspace};
@@ -47,7 +47,7 @@ const NARROW_AND_TALL: usize = 8;
 /// Rows of such a table.
 const TALL: usize = 4096;
 /// Bytes of a row that is neither short nor long enough for what comes at its ends.
-const SCATTERED_ROWS: core::ops::Range<usize> = 384..4096;
+const SCATTERED_ROWS: core::ops::RangeInclusive<usize> = 384..=MOST_SHORT_ROW;
 /// Rows of columns of floats that make a thread's accumulator worth its end, of one table, and
 /// of one whose squares are summed.
 const FEW_ROWS: usize = 8;
@@ -94,6 +94,8 @@ pub(super) struct Launches {
 
 /// How the elements of each output are found and reduced.
 pub(super) enum Walk<'a> {
+    /// Outputs of one element each, whose place is the first: no element is read.
+    Unread,
     /// Outputs of few elements, several of them a thread's.
     Abreast(Abreast<'a>),
     /// Any view, where it lies, in one launch.
@@ -142,6 +144,10 @@ impl Question {
     /// How this device answers it, with numbers; `None` if only states do.
     pub(super) fn route(&self, device: Machine<'_>) -> Option<Route<'_>> {
         let Question { answer, table, layout, abreast, .. } = self;
+        let is_place = matches!(answer.ask, Ask::ArgMin | Ask::ArgMax);
+        if is_place && table.elements.len == 1 && !answer.omits {
+            return Some(Route { walk: Walk::Unread, reorders: false });
+        }
         if let Some(abreast) = abreast {
             let walk = Walk::Abreast(Abreast::plan(*answer, abreast, table.elements.len, device)?);
             return Some(Route { walk, reorders: false });
@@ -211,8 +217,10 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
         // whole number of vectors.
         let apart = table.outputs.dims.last().is_some_and(|d| d.strides[0] != row.cast_signed());
         let ragged = apart || size >= 4 && !row.is_multiple_of(ROW_ALIGNMENT);
-        bytes <= most_bytes && row > MOST_SHORT_ROW && (!sums || row <= most_row)
-            || bytes <= SMALL && row <= MOST_SHORT_ROW && table.launches_of_rows() > 1
+        let of_a_warp = row <= short_rows::most_bytes(answer, table.dtype);
+        let in_parts = row > MOST_SHORT_ROW;
+        !of_a_warp && bytes <= most_bytes && (!sums || row <= most_row)
+            || of_a_warp && bytes <= SMALL && (in_parts || table.launches_of_rows() > 1)
             || !sums && ragged && SCATTERED_ROWS.contains(&row)
     } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
         let (tables, width) = (columns.tables(), columns.columns * size);

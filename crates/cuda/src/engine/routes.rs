@@ -117,6 +117,10 @@ fn check(limits: &Limits, seeds: Range<u64>, walks: &mut BTreeSet<&'static str>)
             continue;
         };
         walks.insert(walk);
+        if count == 0 {
+            assert_eq!(launches, [], "{seed}: what is the same for all is no launch");
+            continue;
+        }
         let its: Vec<_> = launches.iter().filter(|l| l.kernel == kernel).collect();
         let note = || format!("{seed}: {op} of {view:?} over {reduced:?}: {walk}, {kernel}");
         assert_eq!(its.first().map(|l| l.launch), Some(launch), "{}", note());
@@ -144,6 +148,7 @@ fn launches_are_those_of_the_route() {
         "columns",
         "copied rows",
         "copied rows as a view",
+        "no element",
         "outputs abreast",
         "rows",
         "short rows",

@@ -76,7 +76,8 @@ impl Sharing {
         let near = if costly { near.min(power_below(len / few)) } else { near };
         // Threads for what lies together: elements of an output, then outputs.
         let least = if near >= line {
-            power_below(len / few).clamp(1, 32)
+            // A warp, or no more than read a line where each of them costs.
+            power_below(len / few).clamp(1, if costly { line.clamp(1, 32) } else { 32 })
         } else {
             let abreast = (line / near).min(outputs.next_power_of_two());
             let most = THREADS / outputs.next_power_of_two().min(THREADS);

@@ -158,6 +158,8 @@ fn rows(engine: &Engine, seed: u64, keep: impl Fn(usize) -> bool) {
         let vector = 16 / size;
         let around = [vector, 2 * vector, 4 * vector, 8 * vector, 32 * vector, 128 * vector];
         let lens = around.into_iter().flat_map(|n| [n - 1, n, n + 1]).chain([1, 2, 3, 5, 7, 100]);
+        // Rows that a warp reads in several parts, and one that is too long for that.
+        let lens = lens.chain([132 * vector, 200 * vector + 3, 512 * vector, 512 * vector + 1]);
         for len in lens.filter(|&n| n > 0) {
             for _ in 0..3 {
                 turn += 1;
@@ -620,11 +622,12 @@ fn ties(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
         let size = dtype.size();
         let vector = 16 / size;
         #[rustfmt::skip]
-        let shapes: [(&[usize], &[bool]); 16] = [
-            // Short rows, and one that is too long for them.
+        let shapes: [(&[usize], &[bool]); 18] = [
+            // Short rows, some that are read in parts, and one that is too long for that.
             (&[40, 3], &[false, true]),             (&[70, vector], &[false, true]),
             (&[9, 5 * vector + 1], &[false, true]), (&[5, 128 * vector], &[false, true]),
             (&[3, 129 * vector], &[false, true]),   (&[6, 2, vector], &[false, true, true]),
+            (&[5, 300 * vector + 1], &[false, true]), (&[2, 520 * vector], &[false, true]),
             // Columns that a thread walks alone, that groups share, and blocks.
             (&[7, 3 * vector], &[true, false]),     (&[16, 300], &[true, false]),
             (&[60, 5], &[true, false]),             (&[200, 2 * vector + 1], &[true, false]),
@@ -1370,6 +1373,41 @@ fn views_in_random_order() {
     }
 }
 
+/// Elements that are some apart, with others between, which do not count: backwards, too.
+fn steps(engines: &[Engine], seed: u64, rounds: usize, most: usize) {
+    let mut random = Random(thorough::seed(seed));
+    for round in 0..rounds {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let (step, size) = ([2, 4, 8, 3][random.place(4)], dtype.size());
+        let shape = [1 + random.place(6), 1 + random.place(most)];
+        let before = random.place(2 * 16 / size);
+        let mut layout = Layout::table([shape[0], shape[1] * step], size, before, random.place(3));
+        layout.shape[1] = shape[1];
+        layout.strides[1] = (step * size).cast_signed();
+        if random.place(3) == 0 {
+            layout.offset += (shape[1] - 1) * step * size;
+            layout.strides[1] = -layout.strides[1];
+        }
+        let pattern = PATTERNS[random.place(PATTERNS.len())];
+        let sample = Sample::new(dtype, layout, pattern, &mut random);
+        for reduced in [[true, true], [false, true]] {
+            let engine = &engines[random.place(engines.len())];
+            for ops in [&OPS[..], &SQUARES] {
+                let number = Number {
+                    omits_nan: random.place(3) == 0,
+                    ..one_of(ops, dtype, &mut random).into()
+                };
+                check(engine, number, &sample, &reduced, &format!("{pattern}, {step} apart"));
+            }
+        }
+    }
+}
+
+#[test]
+fn elements_that_are_some_apart() {
+    steps(&walkers(&sim(Schedule::Lockstep)), 217, up_to(390, 65), 300);
+}
+
 /// Sums of exponentials of any views: all in one cell, in some neighbouring ones, in
 /// many, and with special elements.
 fn exponentials(engines: &[Engine], seed: u64, rounds: usize, most: usize) {
@@ -1430,8 +1468,8 @@ fn hard_floats(engines: &[Engine], seed: u64, rounds: usize, rows: usize) {
             let field = (exponent.clamp(-1023, limit as i64) + 1023) as u64;
             f64::from_bits(random.next() & !(0x7ff << 52) | field << 52)
         };
-        // Side by side, or every second one.
-        let step = 1 + round % 2;
+        // Side by side, or every second or fourth one.
+        let step = [1, 2, 4][round % 3];
         let count = rows * columns * step;
         let mut layout = Layout::contiguous(&[rows, columns * step], dtype.size());
         layout.shape[1] = columns;
@@ -2049,6 +2087,7 @@ fn sanitized_views_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     let all = walkers(&device);
     sweep(&all, 231, 26, MOST, &OPS);
+    steps(&all, 238, 39, 300);
     hard_floats(&all, 232, 12, 20);
     together(&all, 233, 40);
 }
@@ -2093,6 +2132,7 @@ fn views_on_the_device() {
     sweep(&all, 233, 390, 50 * MOST, &OPS);
     sweep(&all, 234, 130, 50 * MOST, &POSITIONS);
     sweep(&all, 235, 130, 50 * MOST, &SQUARES);
+    steps(&all, 239, 1300, 20_000);
     hard_floats(&all, 236, 560, 60);
     together(&all, 237, 560);
 }
