@@ -61,6 +61,9 @@ pub(super) const SHORT_ROW: usize = 256;
 const WORTH_A_COPY: usize = 64;
 /// Fewer elements, of a run and those beside it, are not worth a copy of their own.
 const FEW_TOGETHER: usize = 16;
+/// Fewer elements of a table of columns are not worth a call where another axis makes taller ones.
+/// Measured over windows of 1 to 40 MB: they take 0.25 to 0.8 of the time so.
+const FEW_OF_COLUMNS: usize = 256;
 /// Rows of so many bytes are worth a call.
 const WORTH_A_CALL: usize = 1024;
 /// Fewer columns leave most lanes of a vector idle.
@@ -102,9 +105,14 @@ impl Walk {
         let (outputs, across) = kept.last().map_or((1, [0; 2]), |k| (k.len, k.strides));
         // A call for a few elements costs more than to read memory in another order.
         if !ordered && let [outer @ .., (run, _)] = &mut reduced[..] {
+            let run = *run;
             let beside = outer.last().map_or(FEW_TOGETHER, |axis| axis.0);
             let most = (0..outer.len()).max_by_key(|&axis| outer[axis].0);
-            if let Some(most) = most.filter(|_| run.saturating_mul(beside) < FEW_TOGETHER) {
+            let columns = across[0] == unit && outputs >= FEW_COLUMNS;
+            let few_columns = columns && run.saturating_mul(outputs) < FEW_OF_COLUMNS;
+            if let Some(most) = most.filter(|&most| few_columns && outer[most].0 > run) {
+                reduced[most..].rotate_left(1);
+            } else if let Some(most) = most.filter(|_| run.saturating_mul(beside) < FEW_TOGETHER) {
                 outer[most..].rotate_left(1);
             }
         }
@@ -329,6 +337,24 @@ mod tests {
         assert_eq!(walk(&[(1000, 256)], &[(64, 4)]), (Form::Rows, false));
         // Where there are few of them there is nothing to put beside.
         assert_eq!(walk(&[(3, 64)], &[(8, 8)]), (Form::Rows, true));
+    }
+
+    #[test]
+    fn low_tables_of_columns_are_walked_along_another_axis() {
+        let reduced = |kept: usize, axes: &[usize], ordered: bool| {
+            let axes = axes.iter().rev().scan(4 * kept as isize, |stride, &len| {
+                *stride *= len as isize + 1;
+                Some((len, [*stride, 0]))
+            });
+            let axes: Vec<_> = axes.collect::<Vec<_>>().into_iter().rev().collect();
+            let walk = Walk::new(&[(kept, [4, 0])], &axes, 4, None, ordered);
+            walk.reduced.iter().map(|axis| axis.0).collect::<Vec<_>>()
+        };
+        assert_eq!(reduced(8, &[3, 301, 5], false), [3, 5, 301]);
+        assert_eq!(reduced(8, &[3, 301, 5], true), [3, 301, 5]);
+        // Tables that are worth a call, and where no axis is longer.
+        assert_eq!(reduced(64, &[3, 301, 5], false), [3, 301, 5]);
+        assert_eq!(reduced(8, &[3, 4, 5], false), [3, 4, 5]);
     }
 
     #[test]
