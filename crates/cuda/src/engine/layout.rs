@@ -107,7 +107,7 @@ impl Layout {
         if let Some((gap_there, len)) = units.dims.last().and_then(|d| Some((gap_of(d)?, d.len))) {
             let all = (len - 1) * gap_there + 1;
             let (elements, count) = unit_of(at, size, all, &outputs, &units);
-            if gap_there == 1 || elements == VECTOR / size {
+            if gap_there == 1 || elements == VECTOR / size && all < MOST_PLACES {
                 (run, unit, gap) = (all, elements, gap_there);
                 units.len = units.len / len * count;
                 let dim = units.dims.last_mut()?;
@@ -344,6 +344,9 @@ mod tests {
         for (size, step, numbered) in [(4, 8, true), (4, 12, false), (8, 16, false)] {
             assert_eq!(gaps(size, step, numbered), (1, 100, 1, 1));
         }
+        let long = Layout::new(32, 4, &[], &[(1 << 30, [8, 0])], false).unwrap();
+        let longer = Layout::new(32, 4, &[], &[((1 << 30) + 1, [8, 0])], false).unwrap();
+        assert_eq!([long.unit, long.gap, longer.unit, longer.gap], [4, 2, 1, 1]);
         // Long runs that are not aligned reach into one vector more.
         assert_eq!(of(36, 4, &[], &[run(100, 4)]), (4, 26));
         assert_eq!(of(32, 4, &[], &[run(101, 4)]), (4, 26));
