@@ -22,6 +22,7 @@ use crate::ragged::Ragged;
 use crate::rows::Rows;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
+use bytemuck::Zeroable;
 use core::alloc::Layout;
 use core::hint::black_box;
 use core::marker::PhantomData;
@@ -767,8 +768,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Columns<'_, O, M, P>
         // tables and their parts are copied to where there is room.
         unsafe {
             let one = S::splat(black_box(1.0));
-            if columns < group {
+            if columns < S::LANES {
                 return self.narrow::<S>(one);
+            } else if columns < group {
+                return self.halves::<S>(one);
             }
             let mut column = 0;
             while column < columns {
@@ -840,32 +843,66 @@ impl<O: Operands, M: Measure<P>, const P: usize> Columns<'_, O, M, P> {
         *acc = now;
     }
 
-    /// The same for a table that is no group wide.
+    /// The same for a table that is a vector wide but no group: the first columns and the last ones,
+    /// some of which both have.
     #[inline(always)]
-    unsafe fn narrow<S: Simd>(&mut self, one: S::F) {
-        let columns = self.tables[0].columns();
-        let mut lanes = [[0.0; 2 * MOST_LANES]; P];
-        for (lanes, part) in lanes.iter_mut().zip(&self.parts) {
-            lanes[..columns].copy_from_slice(part);
-        }
-        // SAFETY: the buffers hold two vectors.
+    unsafe fn halves<S: Simd>(&mut self, one: S::F) {
+        let [table, other] = self.tables;
+        let last = table.columns() - S::LANES;
+        let ends = |table: Table<'_, O::Item>, row: usize| {
+            let mut both = [<O::Item as Zeroable>::zeroed(); 2 * MOST_LANES];
+            let row = table.row(row);
+            both[..S::LANES].copy_from_slice(&row[..S::LANES]);
+            both[S::LANES..2 * S::LANES].copy_from_slice(&row[last..]);
+            both
+        };
+        // SAFETY: whole vectors of the parts, which are as long as the table is wide, and a group in
+        // `both`.
         unsafe {
             let mut acc = [[S::splat(0.0); P]; 2];
             for p in 0..P {
-                acc[0][p] = S::load(lanes[p].as_ptr());
-                acc[1][p] = S::load(lanes[p][S::LANES..].as_ptr());
+                acc[0][p] = S::load(self.parts[p].as_ptr());
+                acc[1][p] = S::load(self.parts[p][last..].as_ptr());
             }
-            for row in 0..self.tables[0].rows() {
-                let [one_row, other] = self.tables;
-                let padded = pad::<O>([one_row.row(row), other.row(row)]);
-                let [a, b] = O::load::<S>(padded[0].as_ptr(), padded[1].as_ptr());
+            for row in 0..table.rows() {
+                let beside = if O::PAIRED {
+                    ends(other, row)
+                } else {
+                    [<O::Item as Zeroable>::zeroed(); 2 * MOST_LANES]
+                };
+                let [a, b] = O::load::<S>(ends(table, row).as_ptr(), beside.as_ptr());
                 M::step::<S>(&mut acc[0], a, one);
                 M::step::<S>(&mut acc[1], b, one);
             }
             for p in 0..P {
-                S::store(acc[0][p], lanes[p].as_mut_ptr());
-                S::store(acc[1][p], lanes[p][S::LANES..].as_mut_ptr());
-                self.parts[p].copy_from_slice(&lanes[p][..columns]);
+                S::store(acc[0][p], self.parts[p].as_mut_ptr());
+                S::store(acc[1][p], self.parts[p][last..].as_mut_ptr());
+            }
+        }
+    }
+
+    /// The same for a narrower one.
+    #[inline(always)]
+    unsafe fn narrow<S: Simd>(&mut self, one: S::F) {
+        let [table, other] = self.tables;
+        let mut lanes = [[0.0; MOST_LANES]; P];
+        for (lanes, part) in lanes.iter_mut().zip(&self.parts) {
+            lanes[..table.columns()].copy_from_slice(part);
+        }
+        // SAFETY: the buffers hold a vector.
+        unsafe {
+            let mut acc = [S::splat(0.0); P];
+            for p in 0..P {
+                acc[p] = S::load(lanes[p].as_ptr());
+            }
+            for row in 0..table.rows() {
+                let padded = pad::<O>([table.row(row), other.row(row)]);
+                let [a, _] = O::load::<S>(padded[0].as_ptr(), padded[1].as_ptr());
+                M::step::<S>(&mut acc, a, one);
+            }
+            for p in 0..P {
+                S::store(acc[p], lanes[p].as_mut_ptr());
+                self.parts[p].copy_from_slice(&lanes[p][..table.columns()]);
             }
         }
     }
@@ -930,7 +967,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for RowByRow<'_, '_, O, 
 /// A few elements, with zeros behind them: two of the widest vectors, and the second array's.
 #[inline(always)]
 fn pad<O: Operands>(items: [&[O::Item]; 2]) -> [[O::Item; 2 * MOST_LANES]; 2] {
-    let mut padded = [[<O::Item as bytemuck::Zeroable>::zeroed(); 2 * MOST_LANES]; 2];
+    let mut padded = [[<O::Item as Zeroable>::zeroed(); 2 * MOST_LANES]; 2];
     for (to, items) in padded.iter_mut().zip(items).take(if O::PAIRED { 2 } else { 1 }) {
         for (to, &x) in to.iter_mut().zip(items) {
             *to = x;
