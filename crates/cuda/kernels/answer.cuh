@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "nearest.cuh"
 #include "round.cuh"
 
 // crates/cuda/src/engine/answer.rs has the same numbers.
@@ -54,9 +55,36 @@ struct Specials {
     }
 };
 
+// The quotient of a total by n, bit by bit.
+template <class T>
+__device__ __noinline__ typename Element<T>::Bits exact_quotient(const Truncated total, u64 n)
+{
+    return total.divide(n).template round<T>();
+}
+
+// The same by a few operations of f64 wherever these are sure.
+template <class T>
+__device__ __forceinline__ typename Element<T>::Bits float_quotient(const Truncated &total, u64 n)
+{
+    using Bits = typename Element<T>::Bits;
+    const Truncated t = total.normalised();
+    Bits answer = 0;
+    bool sure = !t.inexact && n >> 53 == 0;
+    if constexpr (sizeof(Bits) == 8) {
+        sure = sure && nearest_real<T>(t.high, t.low, t.exponent, n, 1, false, answer);
+    } else {
+        // Nothing here leaves what f64 has. What is cut off of the total, and the rounded quotient, make less than 2^-51 of that.
+        const f64 x = mul(f64(t.high & ~u64(0x7ff)), of_bits(u64(1023 + 64 + t.exponent) << 52)), q = quotient(x, n);
+        const f64 off = (t.high & 0x7ff) == 0 && t.low == 0 ? 0.0 : mul(q, of_bits(u64(1023 - 51) << 52));
+        answer = narrow<T>(sub(q, off));
+        sure = sure && answer == narrow<T>(add(q, off));
+    }
+    return !sure ? exact_quotient<T>(total, n) : t.negative ? Bits(answer | Element<T>::SIGN) : answer;
+}
+
 // The total of finite floats, or its quotient by the number of terms.
 template <class T>
 __device__ __forceinline__ typename Element<T>::Bits float_answer(const Truncated &total, u32 ask, u64 n)
 {
-    return (ask == MEAN ? total.divide(n) : total).template round<T>();
+    return ask == MEAN && !total.is_zero() ? float_quotient<T>(total, n) : total.template round<T>();
 }

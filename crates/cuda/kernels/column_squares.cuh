@@ -17,7 +17,6 @@ struct ColumnSquares {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     using Wides = WideMoments<T>;
-    using Whole = WholeMoments<T, SPREAD>;
     using Apart = FloatSquares<T, SPREAD>;
     using Lane = SquareLane<T, SPREAD>;
     using Sum = typename Wides::Sum;
@@ -58,10 +57,6 @@ struct ColumnSquares {
             return special_answer(nan);
         return moments_answer<T>([&](int i) { return i64(word(i)); }, [&](int i) { return i64(word(Sum::WORDS + i)); }, ask, n);
     }
-    static __device__ __forceinline__ Bits answer(const Whole &whole, u32 ask, u64 n)
-    {
-        return rare_answer<T, SPREAD>(whole.sum.folded(1), whole.squares.folded(1), Whole::UNIT, ask, n);
-    }
     // What is asked of a column's totals.
     static __device__ __forceinline__ Bits answer(const i64 *total, int place, u32 ask, u64 n)
     {
@@ -86,7 +81,6 @@ struct ColumnSquares {
         }
     }
     static __device__ __forceinline__ Bits special_answer(bool nan) { return SPREAD || nan ? NOT_A_NUMBER<T> : Element<T>::INFINITE; }
-    static __device__ __forceinline__ Bits special_answer(const Specials<T> &specials) { return special_answer(specials.nan); }
 
     struct Chunk {
         int place;

@@ -66,11 +66,6 @@ struct ColumnSums {
     {
         return words_answer<T>(word, ask, n);
     }
-    static __device__ __forceinline__ Bits answer(const Whole &whole, u32 ask, u64 n)
-    {
-        return float_answer<T>(of_fixed_point(whole.folded(1), Whole::Levels::LAST), ask, n);
-    }
-    static __device__ __forceinline__ Bits special_answer(const Specials<T> &specials) { return specials.bits(); }
 
     struct Chunk {
         int place;

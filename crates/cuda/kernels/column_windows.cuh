@@ -11,8 +11,7 @@
 // A form says what is kept of a column:
 //
 //     Item, Wides                   the elements, and a column's superaccumulators
-//     Whole                         windows for whatever is finite of shorter floats
-//     Apart, asked(ask, n)          an accumulator of f64 that are far apart, and what is asked of it
+//     Apart, asked(ask, n)          an accumulator of elements that are far apart, and what is asked of it
 //     LEVELS                        its totals
 //     PLACES                        windows of a thread: one for each column, or one that all share
 //     initial(), place_above(top)   where windows are at first, and with room for more than elements below 2^top
@@ -22,8 +21,6 @@
 //     absorb(wides, part)           adds a part of a column
 //     WORDS, entry(wides, i, n)     their vector form, of n elements
 //     answer(word, ask, n)          what is asked of a vector form
-//     answer(whole, ask, n)         what is asked of what is finite
-//     special_answer(specials)      what NaNs and infinities make of it
 //     Chunk                         a window that is made for a chunk, if each column has its own: `fits(part)`, its place, totals
 
 #pragma once
@@ -291,35 +288,18 @@ __device__ __noinline__ u32 answer_again(const ColumnTable *shared_table, u32 la
         const u64 place = __shfl_sync(ALL_LANES, strip.place, owner) + column;
         bool mine = (__shfl_sync(ALL_LANES, lacks, owner) >> column & 1) != 0;
         const ColumnPart<T> part = {data, table.stride, table.jump, 0, table.inner, 1, mine ? rows : 0, mask};
-        if constexpr (sizeof(Bits) == 8) {
-            typename Form::Apart acc;
-            const auto asked = Form::asked(ask, rows);
-            part.each([&](const Bits (&some)[BATCH]) {
-                Elements<Bits, BATCH> all;
-                memcpy(all.bits, some, sizeof(some));
+        typename Form::Apart acc;
+        const auto asked = Form::asked(ask, rows);
+        part.each([&](const Bits (&some)[BATCH]) {
+            Elements<Bits, BATCH> all;
+            memcpy(all.bits, some, sizeof(some));
+            if (!acc.template take<1>(some, 0, asked))
                 acc.settle(all, asked);
-            });
-            mine = mine && !acc.write(out, place, asked);
-            // Of the columns of the i-th 32, those of a thread are side by side.
-            const u32 others = __ballot_sync(ALL_LANES, mine);
-            lost |= own / 32 == i ? others >> own % 32 & ((1u << COLUMNS) - 1) : 0;
-        } else if (mine) {
-            typename Form::Whole whole;
-            Specials<T> specials = {};
-            part.each([&](const Bits (&some)[BATCH]) {
-#pragma unroll
-                for (u32 k = 0; k < BATCH; ++k) {
-                    if (!Format::is_finite(some[k])) {
-                        const bool nan = Format::is_nan(some[k]), negative = (some[k] & Format::SIGN) != 0;
-                        specials.nan = specials.nan || nan;
-                        specials.positive = specials.positive || !nan && !negative;
-                        specials.negative = specials.negative || !nan && negative;
-                    }
-                }
-                whole.take(some);
-            });
-            out[place] = specials.any() ? Form::special_answer(specials) : Form::answer(whole, ask, rows);
-        }
+        });
+        mine = mine && !acc.write(out, place, asked);
+        // Of the columns of the i-th 32, those of a thread are side by side.
+        const u32 others = __ballot_sync(ALL_LANES, mine);
+        lost |= own / 32 == i ? others >> own % 32 & ((1u << COLUMNS) - 1) : 0;
     }
     __syncwarp();
     return lost;
@@ -474,8 +454,7 @@ __device__ __forceinline__ void reduce_columns(const ColumnTable &table, u32 ask
         output.flush();
         if (__any_sync(ALL_LANES, columns.spilled != 0)) {
             const u32 lacks = answer_again<Form>(&shared_table, columns.spilled, mask, ask, out);
-            // Of shorter floats nothing is left.
-            if (sizeof(mask) == 8 && __any_sync(ALL_LANES, lacks != 0))
+            if (Form::Apart::MAY_BE_LOST && __any_sync(ALL_LANES, lacks != 0))
                 absorb_lacking<Form>(&shared_table, lacks, mask, ask, out);
         }
     } else if (strip.group == 0) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "float_total.cuh"
+#include "square_lanes.cuh"
 #include "triple.cuh"
 
 // The levels of a window that takes terms one by one: window.cuh. Most terms are done after HOT levels.
@@ -98,7 +99,8 @@ struct FloatSquaresOf {
     using OfSum = FixedPoint<Places::SUM>;
     using OfSquares = FixedPoint<Places::SQUARE>;
     static constexpr int LOWEST = Places::LOWEST, HIGHEST = Places::HIGHEST;
-    static constexpr int SLACK = 2, GRAIN = 4;
+    // Elements may be so much larger than those that windows were made for. Windows of threads that are merged should be in the same place.
+    static constexpr int SLACK = 4, GRAIN = LONG ? 8 : 4;
     // Terms of a batch that an anchor takes, less the errors of products.
     static constexpr int MOST = 8;
     static constexpr int SUMMED = SPREAD ? Places::SUM : 0;
@@ -170,6 +172,43 @@ struct FloatSquaresOf {
         if constexpr (SPREAD)
             batch.sum.commit(sum);
         batch.squares.commit(squares);
+    }
+
+    // By a lane's window, which is one of the upper levels' (square_lanes.cuh).
+    template <int N>
+    __device__ __forceinline__ bool commit_if_near(const Bits (&bits)[N], const Asked &)
+    {
+        using Lane = SquareLane<T, SPREAD>;
+        static_assert(N <= MOST && N <= int(SQUARE_CHUNK), "adds that an anchor takes");
+        const int place = Places::square(first);
+        Lane lane;
+        lane.open(place);
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            lane.add(bits[k]);
+        if (!lane.holds(place))
+            return false;
+        i64 total[Lane::LEVELS];
+        lane.totals(place, total);
+        if constexpr (LONG) {
+            if (place < Lane::LOWEST || place > Lane::HIGHEST)
+                return false;
+            // The errors' levels are 52 below the squares', four more than a step; the elements' are 1 above their own.
+            squares.total[0] += total[0];
+            squares.total[1] += total[1] + (total[2] >> 4);
+            squares.total[2] += ((total[2] & 15) << 44) + (total[3] >> 4);
+            squares.total[3] += (total[3] & 15) << 44;
+            if constexpr (SPREAD) {
+                sum.total[0] += total[4] * 2;
+                sum.total[1] += total[5] * 2;
+            }
+        } else {
+            squares.total[0] += total[0];
+            squares.total[1] += total[1];
+            if constexpr (SPREAD)
+                sum.total[Places::SQUARE == 2 ? 1 : 0] += total[2];
+        }
+        return true;
     }
 
     template <int N>
@@ -251,10 +290,31 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
         return asks_spread(ask) || (trouble & HAS_NAN) != 0 ? NOT_A_NUMBER<T> : Format::INFINITE;
     }
 
-    // Answers from totals of a few words, of no more elements than this, if their digits are few enough. Returns whether they are.
+    // Answers from the leading words of totals that are off by less than `off` units of their lowest levels, of no more elements than this.
+    // Returns whether the answer is sure.
     static constexpr u64 QUICK = LONG ? MOST_SCALED_LONG : MOST_SCALED;
-    __device__ __forceinline__ bool quick(Bits &answer, u32 ask, u64 n) const
+    __device__ __forceinline__ bool quick(Bits &answer, u32 ask, u64 n, i64 off) const
     {
+        if constexpr (!LONG) {
+            // Most totals are in the upper two levels of squares and in a word of elements.
+            const Joined<48> squares(this->squares.total);
+            i64 rest = 0, sum = this->sum.total[0];
+#pragma unroll
+            for (int l = 2; l < Places::SQUARE; ++l)
+                rest |= this->squares.total[l];
+            if constexpr (Places::SQUARE == 2) {
+                const i64 above = sum + (this->sum.total[1] >> 48);
+                rest |= above << 48 >> 48 ^ above;
+                sum = i64((u64(sum) << 48) + u64(this->sum.total[1]));
+            } else {
+                rest |= this->sum.total[1];
+            }
+            // n S2 is below 2^126.
+            if (off == 0 && rest == 0 && squares.high >> (__clzll(i64(n)) - 2) == 0) {
+                answer = scaled_answer<T>(u64(squares.high), squares.low, sum, Places::SQUARE == 2 ? this->lowest() : this->first, ask, n);
+                return true;
+            }
+        }
         constexpr int MOST = LONG ? 180 : 126;
         u32 digit[OfSquares::DIGITS];
         this->squares.digits(digit);
@@ -267,8 +327,7 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
         OfSum s = this->sum;
         OfSquares q = this->squares;
         const bool both = s.raise(up), whole = q.raise(2 * up);
-        if (!both || !whole)
-            return false;
+        const Off by = {f64(off) * of_bits(u64(1023 - 2 * up) << 52) + (whole ? 0.0 : 1.0), f64(off) * of_bits(u64(1023 - up) << 52) + (both ? 0.0 : 1.0)};
         u32 of_sum[OfSum::DIGITS];
         s.digits(of_sum);
         q.digits(digit);
@@ -279,11 +338,10 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
 #pragma unroll
             for (int w = 0; w < 3; ++w)
                 total.word[w] = u64(digit[2 * w + 1]) << 32 | digit[2 * w];
-            answer = scaled_answer(total, i64(u64(of_sum[3]) << 32 | of_sum[2]), low, exponent, ask, n);
+            return scaled_answer(total, i64(u64(of_sum[3]) << 32 | of_sum[2]), low, by, exponent, ask, n, answer);
         } else {
-            answer = scaled_answer<T>(u64(digit[3]) << 32 | digit[2], u64(digit[1]) << 32 | digit[0], i64(low), exponent, ask, n);
+            return scaled_answer<T>(u64(digit[3]) << 32 | digit[2], u64(digit[1]) << 32 | digit[0], i64(low), by, exponent, ask, n, answer);
         }
-        return true;
     }
 
     // Leaves the answer, and returns whether it is known.
@@ -298,7 +356,7 @@ struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
         }
         const u64 n = asked.n - this->missing;
         const i64 off = this->off(asked.n);
-        if (off == 0 && n <= QUICK && quick(answer, asked.ask, n))
+        if (n <= QUICK && quick(answer, asked.ask, n, off))
             return true;
         // n S2 - S1^2 is least where S2 is least and S1 farthest from 0, and greatest where they are not. Quotients, roots and rounding do not
         // change the order.

@@ -48,6 +48,30 @@ struct FloatTotalOf {
         return min(max(place, LOWEST), HIGHEST);
     }
 
+    // By the upper two levels, of f64 where their anchors are numbers; of f16 there are no more.
+    template <int N>
+    __device__ __forceinline__ bool commit_if_near(const Bits (&bits)[N], const Asked &asked)
+    {
+        if constexpr (LONG) {
+            using Near = ::Window<typename Format::Sum, 2, 4>;
+            static_assert(N <= Near::ADDS, "adds that an anchor takes");
+            const Near window(first);
+            auto drift = window.open();
+#pragma unroll
+            for (int k = 0; k < N; ++k)
+                window.add(drift, Format::value(asked.of(bits[k])));
+            if (!Near::holds(drift) || first > Near::HIGHEST)
+                return false;
+#pragma unroll
+            for (int l = 0; l < 2; ++l)
+                total.total[l] += taken(drift.at[l], window.unit(l));
+            return true;
+        } else {
+            u32 trouble = 0;
+            return commit_if_held(bits, asked, trouble);
+        }
+    }
+
     template <int N>
     __device__ __forceinline__ bool commit_if_held(const Bits (&bits)[N], const Asked &asked, u32 &trouble)
     {

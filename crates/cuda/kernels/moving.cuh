@@ -16,6 +16,7 @@
 //     first                           the place
 //     is_zero, is_full, raise, add    for all of its integers, as in fixed_point.cuh; raise takes places
 //     place_above(top)                where its windows hold elements below 2^top
+//     commit_if_near(bits, asked)     takes a batch if that is simple, as of elements that are not far apart in windows that hold them
 //     commit_if_held(bits, asked, t)  takes a batch if its windows reach up to it, and returns that; adds IS_CUT to t if some was cut off
 
 #pragma once
@@ -144,7 +145,7 @@ struct Moving : Total {
     __device__ __forceinline__ bool take(const Bits (&bits)[N], Number, const Asked &asked)
     {
         static_assert(N <= Total::MOST, "adds that an anchor takes");
-        if (!this->commit_if_held(bits, asked, trouble))
+        if (!this->commit_if_near(bits, asked))
             return false;
         if (++commits >= COMMITS)
             *this = tidied(*this);

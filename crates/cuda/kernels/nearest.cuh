@@ -27,11 +27,14 @@ __device__ __forceinline__ typename Element<T>::Bits nearest(f64 hi, f64 lo)
         return narrow<T>(round_to_odd(two_sum(hi, lo)));
 }
 
-// x 2^exponent / (n + rest), or its root, of a positive x that is off by less than 2^-95 of itself. False where that may be on either side
-// of the middle between two numbers, or is near an end of what f64 has, where low parts are lost.
+// x 2^exponent / (n + rest), or its root, of a positive x that is off by less than 2^-95 and `part` of itself. False where that may be on
+// either side of the middle between two numbers, or is near an end of what f64 has, where low parts are lost.
 template <class T>
-__device__ __forceinline__ bool nearest_real(Double x, f64 n, f64 rest, int exponent, bool root, typename Element<T>::Bits &answer)
+__device__ __forceinline__ bool nearest_real(Double x, f64 n, f64 rest, int exponent, bool root, typename Element<T>::Bits &answer, f64 part = 0.0)
 {
+    // No answer would be sure.
+    if (!(part < of_bits(u64(1023 - 54) << 52)))
+        return false;
     x = over(x, n, rest);
     if (root) {
         const f64 odd = (exponent & 1) != 0 ? 2.0 : 1.0;
@@ -44,7 +47,7 @@ __device__ __forceinline__ bool nearest_real(Double x, f64 n, f64 rest, int expo
     // In two steps: neither the power nor the number leaves the format between them.
     const int half = exponent / 2;
     const f64 first = of_bits(u64(1023 + half) << 52), second = of_bits(u64(1023 + exponent - half) << 52);
-    const f64 hi = mul(mul(x.hi, first), second), lo = mul(mul(x.lo, first), second), off = mul(hi, of_bits(u64(1023 - 90) << 52));
+    const f64 hi = mul(mul(x.hi, first), second), lo = mul(mul(x.lo, first), second), off = mul(hi, add(of_bits(u64(1023 - 90) << 52), part));
     answer = nearest<T>(hi, add(lo, off));
     return answer == nearest<T>(hi, sub(lo, off));
 }

@@ -1,14 +1,13 @@
 // Sums of squares and variances of short rows of floats, exact and rounded once.
 //
-// Rows become integers of their own scale. Those with elements that are too small for that and not zero go to windows for whatever is
-// finite; of f64 to windows that move, and what these lose, one by one to the warp's superaccumulators.
+// Rows become integers of their own scale. Those with elements that are too small for that and not zero go to windows that move, and what
+// these lose, one by one to the warp's superaccumulators.
 
 #pragma once
 
 #include "float_squares.cuh"
 #include "rows_apart.cuh"
 #include "scaled_row.cuh"
-#include "whole_window.cuh"
 
 // A number of crates/cuda/src/engine/short_rows.rs.
 constexpr int SQUARE_BLOCKS = 2;
@@ -61,32 +60,6 @@ __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, 
     __syncwarp();
 }
 
-// A row of shorter floats that are far apart.
-template <class T>
-struct WholeRow {
-    using Whole = WholeMoments<T>;
-
-    FixedPoint<Whole::Sum::LEVELS> sum;
-    FixedPoint<Whole::Squares::LEVELS> squares;
-
-    // A row of which each lane has EACH vectors.
-    template <int EACH>
-    __device__ __forceinline__ void take(const uint4 *v, u32 lanes)
-    {
-        Whole whole;
-#pragma unroll
-        for (int k = 0; k < EACH; ++k) {
-            typename Element<T>::Bits some[ITEMS<T>];
-#pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i)
-                some[i] = item<T>(v[k], i);
-            whole.take(some);
-        }
-        sum = whole.sum.folded(lanes);
-        squares = whole.squares.folded(lanes);
-    }
-};
-
 // The rows of a tile that lack an answer, which `lacking` says by sets. They are loaded once more, so that nothing stays in registers until
 // then.
 template <class T, int SETS>
@@ -94,27 +67,13 @@ __device__ __noinline__ void square_again(const ShortRows *shared, u64 index, u3
     typename Element<T>::Bits *out)
 {
     using Bits = typename Element<T>::Bits;
-    constexpr int EACH = VECTORS / SETS;
     const ShortRows &rows = *shared;
     bool flags[SETS];
-    if constexpr (sizeof(Bits) == 8) {
-        const u32 lost = answer_apart<FloatSquares<T, true>>(rows, index, lacking, out, {ask, n});
+    const u32 lost = answer_apart<FloatSquares<T, true>>(rows, index, lacking, out, {ask, n});
 #pragma unroll
-        for (int s = 0; s < SETS; ++s)
-            flags[s] = (lost >> s & 1) != 0;
-        each_lacking<T>(rows, index, flags, [&](u64 r) { absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, *wide, out + r); });
-    } else {
-        RowTile<T> tile;
-        tile.load(rows, index);
-        WholeRow<T> row[SETS];
-#pragma unroll
-        for (int s = 0; s < SETS; ++s) {
-            row[s].template take<EACH>(tile.v + s * EACH, rows.lanes());
-            flags[s] = (lacking >> s & 1) == 0;
-        }
-        each_answer<T>(rows, index, row, flags,
-            [&](const WholeRow<T> &mine, u64 r) { out[r] = rare_answer<T, true>(mine.sum, mine.squares, WholeMoments<T>::UNIT, ask, n); });
-    }
+    for (int s = 0; s < SETS; ++s)
+        flags[s] = (lost >> s & 1) != 0;
+    each_lacking<T>(rows, index, flags, [&](u64 r) { absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, *wide, out + r); });
 }
 
 template <class T, int SETS>
@@ -142,9 +101,8 @@ template <class T>
 __device__ __forceinline__ void square_rows(const ShortRows &rows, u64 n, u32 ask, void *out)
 {
     using Bits = typename Element<T>::Bits;
-    constexpr bool LONG = sizeof(Bits) == 8;
-    __shared__ RowMoments<T> wides[LONG ? ROW_THREADS / WARP : 1];
-    RowMoments<T> *const wide = &wides[LONG ? threadIdx.x / WARP : 0];
+    __shared__ RowMoments<T> wides[ROW_THREADS / WARP];
+    RowMoments<T> *const wide = &wides[threadIdx.x / WARP];
     __shared__ ShortRows shared;
     if (threadIdx.x == 0)
         shared = rows;

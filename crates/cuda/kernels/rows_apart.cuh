@@ -1,4 +1,4 @@
-// Short rows of f64 that are far apart, by the accumulators of any view.
+// Short rows of floats that are far apart, by the accumulators of any view.
 
 #pragma once
 
@@ -9,8 +9,10 @@
 template <class Acc>
 __device__ __noinline__ u32 answer_apart(const ShortRows &rows, u64 index, u32 lacking, void *out, const typename Acc::Asked &asked)
 {
+    using Item = typename Acc::Item;
+    using Bits = typename Acc::Bits;
     const u32 lanes = rows.lanes(), sets = rows.sets();
-    RowTile<f64> tile;
+    RowTile<Item> tile;
     tile.load(rows, index);
     u32 lost = 0;
 #pragma unroll 1
@@ -21,7 +23,7 @@ __device__ __noinline__ u32 answer_apart(const ShortRows &rows, u64 index, u32 l
             Acc acc;
 #pragma unroll 1
             for (u32 k = s * rows.each; k < (s + 1) * rows.each; ++k) {
-                Elements<u64, 2> some;
+                Elements<Bits, ITEMS<Item>> some;
                 memcpy(some.bits, &tile.v[k], sizeof(some.bits));
                 acc.settle(some, asked);
             }
@@ -32,7 +34,7 @@ __device__ __noinline__ u32 answer_apart(const ShortRows &rows, u64 index, u32 l
                 mine = acc;
         }
         const u32 set = first + rows.slot();
-        const u64 r = RowTile<f64>::row(rows, index, set);
+        const u64 r = RowTile<Item>::row(rows, index, set);
         if (set < sets && r < rows.count && (lacking >> set & 1) != 0 && !mine.write(out, r, asked))
             lost |= 1u << set;
         __syncwarp();

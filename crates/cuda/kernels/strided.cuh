@@ -18,7 +18,8 @@
 //     IS_END                        if there is another end, which blocks may be asked for: those of blockIdx.z 1
 //     merge, WORDS, word, of_words  as in tally.cuh; merging is commutative and associative
 //     write(out, place, asked)      leaves the answer
-//     Parts, parts()                if there is something else to merge than what takes elements
+//     Parts, parts()                if there is something else to merge than what takes elements; then fold_fronts(distances) folds what lanes
+//                                   of a warp have wherever that is simpler, and says so
 //     missing                       if it wants to know: how many NaNs were omitted
 //     MAY_BE_LOST                   whether it may give up. Then write says whether it has an answer, gives_up(asked) the same of a part
 //                                   that others are added to, is_lost() of that later, leaves_cut(asked) whether parts may be is_cut(), and
@@ -105,12 +106,12 @@ constexpr bool HAS_ENDS<Acc, decltype(void(sizeof(Acc::IS_END)))> = true;
 template <class Acc, class = void>
 struct PartsOf {
     using Type = Acc;
-    static __device__ __forceinline__ const Acc &of(const Acc &acc) { return acc; }
+    static constexpr bool OTHERS = false;
 };
 template <class Acc>
 struct PartsOf<Acc, decltype(void(sizeof(typename Acc::Parts)))> {
     using Type = typename Acc::Parts;
-    static __device__ __forceinline__ Type of(const Acc &acc) { return acc.parts(); }
+    static constexpr bool OTHERS = true;
 };
 
 // Puts what changes nothing in the place of NaNs.
@@ -276,28 +277,37 @@ __device__ __forceinline__ Acc from_lane(const Acc &acc, u32 distance)
     return Acc(Acc::of_words(words));
 }
 
-// Folds what the threads of each output have. Thread t has the t-th output's then. All threads of the block call it; between two
-// calls there must be a barrier.
-template <class Acc>
-__device__ __forceinline__ Acc fold_here(Acc acc, const Share &share)
-{
-    auto &slots = shared_room<StridedRoom<Acc>>().slots;
-    const u32 thread = threadIdx.x, groups = share.groups;
-    // Lanes of the same warp: the near ones, and others of as many outputs apart.
-    const u32 near = min(1u << share.log_near, 32u), apart = groups << share.log_near;
-    u32 d = near / 2;
+// The distances of the lanes of a warp that share an output: the near ones, and others of as many outputs apart.
+struct Distances {
+    u32 d, apart;
     bool is_near = true;
-#pragma unroll 1
-    while (true) {
+
+    __device__ __forceinline__ Distances(const Share &share) : d(min(1u << share.log_near, 32u)), apart(share.groups << share.log_near) {}
+
+    // The next one, or 0.
+    __device__ __forceinline__ u32 operator()()
+    {
+        d /= 2;
         if (is_near && d == 0) {
             is_near = false;
             d = 16;
         }
-        if (!is_near && d < apart)
-            break;
-        acc.merge(from_lane(acc, d));
-        d /= 2;
+        return is_near || d >= apart ? d : 0;
     }
+};
+
+// Folds what the threads of each output have; of lanes of a warp, unless they are `folded`. Thread t has the t-th output's then. All threads
+// of the block call it; between two calls there must be a barrier.
+template <class Acc>
+__device__ __forceinline__ Acc fold_here(Acc acc, const Share &share, bool folded)
+{
+    auto &slots = shared_room<StridedRoom<Acc>>().slots;
+    const u32 thread = threadIdx.x, groups = share.groups;
+    const u32 near = min(1u << share.log_near, 32u), apart = groups << share.log_near;
+    Distances distances(share);
+#pragma unroll 1
+    while (const u32 d = folded ? 0 : distances())
+        acc.merge(from_lane(acc, d));
     // What one warp has of an output is a part, which the first of its lanes there leaves.
     u32 parts, part;
     if (share.log_near >= 5) {
@@ -333,17 +343,17 @@ __device__ __forceinline__ Acc fold_here(Acc acc, const Share &share)
 // The same as a function, which keeps the loops before it small; what fills many registers would go there by way of memory.
 constexpr int MOST_PASSED = 12;
 template <class Acc>
-__device__ __noinline__ Acc fold_apart(Acc acc, const Share share)
+__device__ __noinline__ Acc fold_apart(Acc acc, const Share share, bool folded)
 {
-    return fold_here(acc, share);
+    return fold_here(acc, share, folded);
 }
 template <class Acc>
-__device__ __forceinline__ Acc fold_lanes(const Acc &acc, const Share &share)
+__device__ __forceinline__ Acc fold_lanes(const Acc &acc, const Share &share, bool folded = false)
 {
     if constexpr (Acc::WORDS <= MOST_PASSED)
-        return fold_apart(acc, share);
+        return fold_apart(acc, share, folded);
     else
-        return fold_here(acc, share);
+        return fold_here(acc, share, folded);
 }
 
 // Where the p-th block of those that share an output leaves what it has.
@@ -491,15 +501,27 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
     const Share share(layout);
     Parts acc;
     Place mine = {};
-    if (share.output < layout.outputs.len) {
-        mine = layout.outputs.at(share.output);
+    bool folded = false;
+    if constexpr (PartsOf<Acc>::OTHERS) {
         Acc taken;
-        take_elements(taken, layout, share, layout.data + u64(mine.elements) * sizeof(typename Acc::Bits), asked);
-        acc = PartsOf<Acc>::of(taken);
+        if (share.output < layout.outputs.len) {
+            mine = layout.outputs.at(share.output);
+            take_elements(taken, layout, share, layout.data + u64(mine.elements) * sizeof(typename Acc::Bits), asked);
+            if (share.lanes == 1 && gridDim.y == 1)
+                taken.write(layout.out, layout.first_output + mine.number, asked);
+        }
+        if (share.lanes == 1 && gridDim.y == 1)
+            return;
+        __syncwarp();
+        folded = share.lanes > 1 && taken.fold_fronts(Distances(share));
+        acc = taken.parts();
+    } else if (share.output < layout.outputs.len) {
+        mine = layout.outputs.at(share.output);
+        take_elements(acc, layout, share, layout.data + u64(mine.elements) * sizeof(typename Acc::Bits), asked);
     }
     __syncwarp();
     if (share.lanes > 1)
-        acc = fold_lanes(acc, share);
+        acc = fold_lanes(acc, share, folded);
 
     // Thread t has the block's t-th output now; if it has no lanes beside it, it has had that all the time.
     const u32 output = blockIdx.x * share.groups + threadIdx.x;

@@ -87,10 +87,11 @@ __device__ __forceinline__ u64 real_answer(const Triple &total, const Double &re
 constexpr u64 MOST_SCALED_LONG = 1 << 26;
 
 // The answer of n elements, at most so many, from totals of squares and of elements, {high, low}, in units of 2^(2 exponent) and
-// 2^exponent; n S2 and S1^2 are below 2^180.
-__device__ __forceinline__ u64 scaled_answer(Triple total, i64 high, u64 low, int exponent, u32 ask, u64 n)
+// 2^exponent; n S2 and S1^2 are below 2^180. Returns whether it is sure, as it is of totals that are exact.
+__device__ __forceinline__ bool scaled_answer(Triple total, i64 high, u64 low, const Off &by, int exponent, u32 ask, u64 n, u64 &answer)
 {
     u64 divisor = 1;
+    f64 off = by.squares;
     if (asks_spread(ask)) {
         const bool negative = high < 0;
         const u64 l = negative ? -low : low, h = negative ? ~u64(high) + (low == 0) : u64(high);
@@ -101,9 +102,24 @@ __device__ __forceinline__ u64 scaled_answer(Triple total, i64 high, u64 low, in
         square.word[2] += (__umul64hi(l, h) << 1) + h * h;
         total = Triple::times(total, n);
         total.subtract(square);
+        off = by.spread(fused(f64(h), 18446744073709551616.0, f64(l)), n);
         divisor = n * freedom(ask, n);
-        if (divisor == 0)
-            return NOT_A_NUMBER<f64>;
+        if (divisor == 0) {
+            answer = NOT_A_NUMBER<f64>;
+            return true;
+        }
     }
-    return real_answer(total, total.real(), divisor, exponent, asks_root(ask));
+    const Double real = total.real();
+    if (off == 0.0) {
+        answer = real_answer(total, real, divisor, exponent, asks_root(ask));
+        return true;
+    }
+    // What is less than 0 is so for what it is off by.
+    return i64(total.word[2]) >= 0 && nearest_real<f64>(real, f64(divisor), 0.0, 2 * exponent, asks_root(ask), answer, off / real.hi);
+}
+__device__ __forceinline__ u64 scaled_answer(const Triple &total, i64 high, u64 low, int exponent, u32 ask, u64 n)
+{
+    u64 answer;
+    scaled_answer(total, high, low, {}, exponent, ask, n, answer);
+    return answer;
 }

@@ -69,17 +69,22 @@ struct WholeParts {
         return all;
     }
 
+    // The answer of a finite total, in units of 2^unit, beside the trouble.
+    template <int L>
+    static __device__ __forceinline__ Bits answer(const FixedPoint<L> &total, int unit, u32 trouble, u32 missing, const Asked &asked)
+    {
+        const u64 n = asked.n - missing;
+        if (trouble != 0)
+            return specials_of<T>(trouble).bits();
+        if (n == 0 && asked.ask == MEAN)
+            return NOT_A_NUMBER<T>;
+        return float_answer<T>(of_fixed_point(total, unit), asked.ask, n);
+    }
+
     // Leaves the answer, which is known.
     __device__ __forceinline__ bool write(void *out, u64 place, const Asked &asked) const
     {
-        Bits &answer = static_cast<Bits *>(out)[place];
-        const u64 n = asked.n - missing;
-        if (trouble != 0)
-            answer = specials_of<T>(trouble).bits();
-        else if (n == 0 && asked.ask == MEAN)
-            answer = NOT_A_NUMBER<T>;
-        else
-            answer = float_answer<T>(of_fixed_point(total, WholeSum<T>::Levels::LAST), asked.ask, n);
+        static_cast<Bits *>(out)[place] = answer(total, WholeSum<T>::Levels::LAST, trouble, missing, asked);
         return true;
     }
 };
@@ -266,6 +271,28 @@ struct WholeTotal {
         return true;
     }
 
+    // Folds what the lanes of a warp have while only their windows have anything, in the same place: a lane d apart has another of the same
+    // output for each distance that `next` gives, until that is 0. Returns whether it has; all lanes of the warp call it.
+    template <class Next>
+    __device__ __forceinline__ bool fold_fronts(Next next)
+    {
+        const bool takes = front.commits != 0;
+        const u32 all = __ballot_sync(ALL_LANES, takes);
+        const i32 first = __shfl_sync(ALL_LANES, front.first, all == 0 ? 0 : __ffs(int(all)) - 1);
+        // 32 lanes of so many batches stay below 2^63.
+        if (!__all_sync(ALL_LANES, (!takes || front.first == first && front.commits < COMMITS / 4) && behind.is_zero()))
+            return false;
+        front.first = first;
+        while (const u32 d = next()) {
+#pragma unroll
+            for (int w = 0; w < NEAR; ++w)
+                front.at[w] += __shfl_xor_sync(ALL_LANES, front.at[w], d);
+            front.trouble |= __shfl_xor_sync(ALL_LANES, front.trouble, d);
+            missing += __shfl_xor_sync(ALL_LANES, missing, d);
+        }
+        return true;
+    }
+
     __device__ __forceinline__ void merge(const WholeTotal &other)
     {
         Parts all = parts();
@@ -274,5 +301,17 @@ struct WholeTotal {
     }
     __device__ __forceinline__ u64 word(int w) const { return parts().word(w); }
     static __device__ __forceinline__ WholeTotal of_words(const u64 (&words)[WORDS]) { return Parts::of_words(words); }
-    __device__ __forceinline__ bool write(void *out, u64 place, const Asked &asked) const { return parts().write(out, place, asked); }
+
+    static __device__ __noinline__ bool write_parts(const Parts all, void *out, u64 place, const Asked asked) { return all.write(out, place, asked); }
+    __device__ __forceinline__ bool write(void *out, u64 place, const Asked &asked) const
+    {
+        if (!behind.is_zero())
+            return write_parts(parts(), out, place, asked);
+        FixedPoint<NEAR> near;
+#pragma unroll
+        for (int w = 0; w < NEAR; ++w)
+            near.total[w] = front.at[w];
+        static_cast<Bits *>(out)[place] = Parts::answer(near, front.first - Window::STEP * (NEAR - 1), front.trouble, missing, asked);
+        return true;
+    }
 };

@@ -11,35 +11,25 @@
 template <class T>
 constexpr int TOP_OF = int(Element<T>::INFINITE >> Element<T>::FRACTION) - 1 + Element<T>::UNIT + Element<T>::FRACTION;
 
-// Exact sums of elements, or of their squares.
-template <class T, bool SQUARED = false>
+// Exact sums of elements.
+template <class T>
 struct WholeSum {
-    using Bits = typename Element<T>::Bits;
-    template <bool OF_SQUARES, class E>
-    struct FormatOf {
-        using Type = typename E::Sum;
-    };
-    template <class E>
-    struct FormatOf<true, E> {
-        using Type = typename E::Dot;
-    };
-    using Format = typename FormatOf<SQUARED, Element<T>>::Type;
+    using Format = typename Element<T>::Sum;
     // A level holds 47 binades of terms above its unit, and each one more holds 48.
-    static constexpr int LEVELS = ((SQUARED ? 2 : 1) * TOP_OF<T> - Format::LSB) / 48 + 1;
+    static constexpr int LEVELS = (TOP_OF<T> - Format::LSB) / 48 + 1;
     using Levels = Window<Format, LEVELS, 4, true>;
 
     Levels window = Levels(Levels::LOWEST);
 
     // Adds those of some elements that are finite.
     template <int N>
-    __device__ __forceinline__ void take(const Bits (&some)[N])
+    __device__ __forceinline__ void take(const typename Element<T>::Bits (&some)[N])
     {
         static_assert(N <= Levels::ADDS, "adds that an anchor takes");
         auto drift = window.open();
 #pragma unroll
         for (int k = 0; k < N; ++k) {
-            const f64 x = Element<T>::is_finite(some[k]) ? f64(Element<T>::value(some[k])) : 0.0;
-            window.add(drift, SQUARED ? __dmul_rn(x, x) : x);
+            window.add(drift, Element<T>::is_finite(some[k]) ? f64(Element<T>::value(some[k])) : 0.0);
         }
         window.commit(drift);
     }
@@ -55,25 +45,5 @@ struct WholeSum {
                 all.total[l] += __shfl_xor_sync(ALL_LANES, all.total[l], d);
         }
         return all;
-    }
-};
-
-// Exact sums of elements, unless nobody asks for them, and of their squares, in units of 2^UNIT and of its square.
-template <class T, bool SPREAD = true>
-struct WholeMoments {
-    using Sum = WholeSum<T>;
-    using Squares = WholeSum<T, true>;
-    static constexpr int UNIT = Sum::Levels::LAST;
-
-    Sum sum;
-    Squares squares;
-
-    template <int N>
-    __device__ __forceinline__ void take(const typename Element<T>::Bits (&some)[N])
-    {
-        static_assert(Squares::Levels::LAST == 2 * UNIT, "the square of the unit");
-        if constexpr (SPREAD)
-            sum.take(some);
-        squares.take(some);
     }
 };

@@ -25,8 +25,10 @@ const WIDE: usize = 4;
 const MOST_KEPT: usize = 128;
 /// Rows that a thread walks alone sooner, if nothing costs it but they.
 const LIGHT_ROWS: usize = 64;
-/// The beginning and the end of a block take as long as so many rows.
+/// The beginning and the end of a block take as long as so many rows; those of one that folds
+/// squares take several times as long. Measured on an H200.
 const ENDS: usize = 32;
+const ENDS_OF_SQUARES: usize = 4 * ENDS;
 /// Shared memory that kernels have besides, at most.
 const STATIC: u32 = 1 << 10;
 /// The most tiles of a launch, and the most tables.
@@ -137,12 +139,8 @@ impl Sharing {
     /// `resident` blocks at once.
     fn of(build: Build, strips: usize, rows: usize, tables: usize, resident: usize) -> Sharing {
         let all = strips.saturating_mul(tables);
-        // Neighbouring threads should read what lies together: rows of their
-        // own table, or else tables so small that the cache keeps them.
-        let together = strips >= WIDE || rows <= MOST_KEPT;
         let light = !build.has_windows() && rows <= LIGHT_ROWS;
-        let enough = resident * THREADS / if light { 4 } else { 1 };
-        if rows <= FEW_ROWS || rows <= MOST_ROWS && together && all >= enough {
+        if rows <= FEW_ROWS || light && all >= resident * THREADS / 4 {
             return Sharing::Short;
         }
         let tiles = strips.div_ceil(build.most_width());
@@ -155,11 +153,19 @@ impl Sharing {
         let many = (4 * resident).div_ceil(tiles * tables);
         let most = rows.div_ceil(groups * FEW_ROWS).min(many).max(least);
         // Waves of blocks by what each takes.
-        let duration = |splits: usize| {
-            let waves = (tiles * tables * splits).div_ceil(resident);
-            waves * (rows.div_ceil(splits * groups) + ENDS)
+        let ends = if build.tally.is_of_squares() { ENDS_OF_SQUARES } else { ENDS };
+        let duration = |blocks: usize, rows: usize| blocks.div_ceil(resident) * rows;
+        let of_tall = |splits: usize| {
+            duration(tiles * tables * splits, rows.div_ceil(splits * groups) + ends)
         };
-        let splits = (least..=most).min_by_key(|&splits| duration(splits)).unwrap_or(least);
+        let splits = (least..=most).min_by_key(|&splits| of_tall(splits)).unwrap_or(least);
+        // Neighbouring threads should read what lies together: rows of their own table, or
+        // else tables so small that the cache keeps them.
+        let apart = strips < WIDE && rows > MOST_KEPT;
+        let of_short = duration(all.div_ceil(THREADS), rows * (1 + usize::from(apart)) + ENDS);
+        if rows <= MOST_ROWS && of_short <= of_tall(splits) {
+            return Sharing::Short;
+        }
         Sharing::Tall { width, tiles, splits }
     }
 }
@@ -322,7 +328,11 @@ mod tests {
         let build = Build { tally: Tally::Sums, dtype: DType::F32 };
         let many_tables = |rows| Sharing::of(build, 1, rows, 1 << 20, 264);
         assert_eq!(many_tables(100), Sharing::Short);
-        assert_eq!(many_tables(1000), Sharing::Tall { width: 1, tiles: 1, splits: 1 });
+        assert_eq!(many_tables(1000), Sharing::Short);
+        assert_eq!(many_tables(10_000), Sharing::Tall { width: 1, tiles: 1, splits: 1 });
+        // Blocks of many small tables would be more than the rows that they share.
+        assert_eq!(Sharing::of(build, 1, 18, 30_534, 264), Sharing::Short);
+        assert!(matches!(Sharing::of(build, 62, 71, 17, 264), Sharing::Tall { .. }));
     }
 
     #[test]

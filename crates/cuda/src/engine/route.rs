@@ -22,6 +22,7 @@ use super::strided::Strided;
 use super::table::{ROW_ALIGNMENT, Table};
 use super::tiles::{Wanted, in_place, largest_workspace};
 use crate::device::{Launch, Limits};
+use warpfold_core::DType;
 
 /// The most answers that are put in order.
 const MOST_SCATTERED: usize = 1 << 30;
@@ -35,6 +36,13 @@ const SMALL: usize = 1 << 20;
 const LONG_ROW: usize = 48 << 10;
 const LONG_ROW_OF_MANY: usize = 4 << 10;
 const FEW_OUTPUTS: usize = 256;
+/// The same of a row whose squares are summed, of shorter floats than f64.
+const LONG_ROW_OF_SQUARES: usize = 16 << 10;
+/// Bytes of a table of float rows of more than half of what the lanes of a warp take that keep a
+/// view busy: three times as many of rows that are longer than that, which leave payloads
+/// elsewhere. Measured on an H200 over 350 tables: of f64 of 1 to 8 KiB views take 0.54 to 0.95 of
+/// the time, of squares of shorter floats of 1 to 2 KiB 0.32 to 0.78.
+const BUSY: usize = 8 << 20;
 /// Bytes of a table whose blocks have little to read, and of one that has less.
 const MODERATE: usize = 64 << 20;
 const MODEST: usize = 16 << 20;
@@ -53,10 +61,14 @@ const SCATTERED_ROWS: core::ops::RangeInclusive<usize> = 384..=MOST_SHORT_ROW;
 const FEW_ROWS: usize = 8;
 const SOME_ROWS: usize = 17;
 const SOME_ROWS_OF_SQUARES: usize = 11;
-/// Bytes of each of several tables of floats that a block's accumulators are not worth, and
-/// the same where these are of squares. Measured on an H200 over 70 tables drawn at random.
+/// Rows of one table of floats whose sums are simple, f32 and f16, that are for its own kernels.
+const TALL_TABLE: usize = 1 << 14;
+/// Strips of tables that keep a device busy by a thread each, bytes of each of fewer tables that
+/// a block's accumulators are not worth, and rows of squares of f64 that take these longer
+/// nevertheless. Measured on an H200 over 400 tables of floats.
+const BUSY_STRIPS: usize = 1 << 14;
 const SMALL_TABLE: usize = 128 << 10;
-const SMALL_TABLE_OF_SQUARES: usize = 512 << 10;
+const LONG_COLUMN: usize = 128;
 
 /// What of a device decides: its limits, and the shapes that a caller forces.
 #[derive(Clone, Copy, Debug)]
@@ -211,37 +223,53 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
     let long = squares && size == 8;
     if table.has_few_rows() {
         let few = table.outputs.len <= FEW_OUTPUTS;
+        // Bytes of the longest rows that are a view's however many there are.
+        let best = match (size, squares) {
+            (8, _) => 8 << 10,
+            (4, _) => 3 << 10,
+            (_, true) => 4 << 10,
+            (_, false) if table.dtype == DType::BF16 => MOST_SHORT_ROW,
+            _ => 0,
+        };
+        let busy = bytes > if row > MOST_SHORT_ROW { 3 * BUSY } else { BUSY };
+        let many = sums && busy && row > MOST_SHORT_ROW / 2 && row <= best;
         let most_bytes = if few || !sums || squares || size == 8 { MODEST } else { SMALL };
-        let most_row = if few { LONG_ROW } else { LONG_ROW_OF_MANY };
+        let most_row = match few {
+            true if squares && !long => LONG_ROW_OF_SQUARES,
+            true => LONG_ROW,
+            false => LONG_ROW_OF_MANY,
+        };
         // Rows with something between them are aligned in as many ways, as are those of no
         // whole number of vectors.
         let apart = table.outputs.dims.last().is_some_and(|d| d.strides[0] != row.cast_signed());
         let ragged = apart || size >= 4 && !row.is_multiple_of(ROW_ALIGNMENT);
         let of_a_warp = row <= short_rows::most_bytes(answer, table.dtype);
         let in_parts = row > MOST_SHORT_ROW;
-        !of_a_warp && bytes <= most_bytes && (!sums || row <= most_row)
+        many || !of_a_warp && bytes <= most_bytes && (!sums || row <= most_row)
             || of_a_warp && bytes <= SMALL && (in_parts || table.launches_of_rows() > 1)
             || !sums && ragged && SCATTERED_ROWS.contains(&row)
     } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
         let (tables, width) = (columns.tables(), columns.columns * size);
         let many = len >= MANY_ROWS.end;
-        let each = columns.columns.saturating_mul(row);
         if !sums {
             let idle = width < NARROW && !(width >= NARROW_AND_TALL && len >= TALL);
             return bytes <= SMALL || tables > 1 && idle && len >= FEW_ROWS;
         }
-        let small = each <= if squares { SMALL_TABLE_OF_SQUARES } else { SMALL_TABLE };
         let some = if squares { SOME_ROWS_OF_SQUARES } else { SOME_ROWS };
         let aligned = columns.is_aligned();
+        let busy = tables * columns.strips() >= BUSY_STRIPS;
+        let small = tables > 1 && columns.columns.saturating_mul(row) <= SMALL_TABLE;
+        let simple = !squares && matches!(table.dtype, DType::F32 | DType::F16);
+        let tall = simple && tables == 1 && len >= TALL_TABLE && width >= NARROW;
         len >= FEW_ROWS
             && (bytes <= SMALL
-                || tables > 1 && (small || width < NARROW)
-                || bytes <= MODEST && len >= some
-                || bytes <= MODERATE && MANY_ROWS.contains(&len)
-                || bytes <= 2 * MODEST && size == 2 && many
-                || squares && bytes <= MODERATE && many
-                || squares && !aligned && bytes <= 4 * MODERATE && len >= MANY_ROWS.start
-                || long && (bytes <= 2 * MODERATE || many))
+                || bytes <= MODEST && len >= some && !tall
+                || bytes <= MODERATE && MANY_ROWS.contains(&len) && !busy
+                || bytes <= 2 * MODEST && size == 2 && many && !tall
+                || !simple && bytes <= MODERATE && many
+                || small && !busy
+                || squares && !aligned && bytes <= 4 * MODERATE && len >= MANY_ROWS.start && !busy
+                || long && (bytes <= 2 * MODERATE && !busy || len >= LONG_COLUMN))
     } else {
         true
     }
