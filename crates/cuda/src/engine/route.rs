@@ -256,7 +256,7 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
             return bytes <= SMALL || tables > 1 && idle && len >= FEW_ROWS;
         }
         let some = if squares { SOME_ROWS_OF_SQUARES } else { SOME_ROWS };
-        let aligned = columns.is_aligned();
+        let ragged = !columns.is_aligned() && width >= 4 * NARROW;
         let busy = tables * columns.strips() >= BUSY_STRIPS;
         let small = tables > 1 && columns.columns.saturating_mul(row) <= SMALL_TABLE;
         let simple = !squares && matches!(table.dtype, DType::F32 | DType::F16);
@@ -267,8 +267,8 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
                 || bytes <= MODERATE && MANY_ROWS.contains(&len) && !busy
                 || bytes <= 2 * MODEST && size == 2 && many && !tall
                 || !simple && bytes <= MODERATE && many
-                || small && !busy
-                || squares && !aligned && bytes <= 4 * MODERATE && len >= MANY_ROWS.start && !busy
+                || small && !busy && len >= some
+                || squares && ragged && bytes <= 4 * MODERATE && len >= MANY_ROWS.start && !busy
                 || long && (bytes <= 2 * MODERATE && !busy || len >= LONG_COLUMN))
     } else {
         true
