@@ -529,6 +529,32 @@ fn squares_of_columns() {
     many_rows_of_squares(engines[0].device());
 }
 
+/// Squares of f64 whose sum is off a tie by the last bit of one of their errors, which lies below the steps
+/// of the levels that hold squares. A thread takes the second eight elements by a lane's window.
+#[test]
+fn last_bits_of_errors_decide() {
+    let engines = walkers(&sim(Schedule::Lockstep));
+    let unit = 2f64.powi(-39);
+    // 2^25 - 1 is the sum of these squares: with 2^-78 of the first square they make half of an ulp.
+    let even = [5791, 134, 25, 13].map(|f| f64::from((1 << 25) + f) * unit);
+    let first = 2f64.powi(-14) + 2f64.powi(-65);
+    let odd = f64::from((1 << 25) + (1 << 13)) * unit;
+    let outputs = 600;
+    let items: Vec<f64> = (0..outputs)
+        .flat_map(|o| {
+            let mut items = [0.0; 16];
+            items[0] = 1.0;
+            items[8] = first;
+            items[9..13].copy_from_slice(&even);
+            items[13] = if o % 2 == 0 { 0.0 } else { odd };
+            items
+        })
+        .collect();
+    for op in SQUARES {
+        check_both(&engines[1], op, outputs, &items, "last bits of errors");
+    }
+}
+
 /// Columns whose elements are far apart, all the way down, and infinite or NaN here and there: tall ones, and
 /// many short ones, a thread for each strip.
 fn columns_of_far_elements(device: &Arc<dyn Device>, keep: impl Fn(usize) -> bool) {
