@@ -20,11 +20,10 @@ struct Axis {
 // What is done, as bits of a word.
 enum Choice : u32 {
     WIDENS = 1,      // to f64, or to i64
-    FILLS = 2,       // no element is chosen, and none is read
-    NAN_IS_FAR = 4,  // NaNs that are chosen become infinite,
-    NAN_IS_SEEN = 8, // and are told of; of integers, what is in the place of the others is
-    ONLY_NAN = 16,   // no other element is chosen
-    TOGETHER = 32    // the elements of a run, their copies and their marks lie together: of the same type
+    NAN_IS_FAR = 2,  // NaNs that are chosen become infinite,
+    NAN_IS_SEEN = 4, // and are told of; of integers, what is in the place of the others is
+    ONLY_NAN = 8,    // no other element is chosen
+    TOGETHER = 16    // the elements of a run, their copies and their marks lie together: of the same type
 };
 
 template <class T>
@@ -177,7 +176,7 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
         bool chosen[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
-            chosen[k] = (choice & FILLS) == 0 && first + k * width < run.len;
+            chosen[k] = first + k * width < run.len;
             // Those that are not marked are read, too: no load waits for another one.
             items[k] = chosen[k] ? from[source + k * (width * run.from)] : Bits(0);
             if (marks != nullptr && chosen[k])

@@ -119,20 +119,19 @@ struct ShortExtremes {
     static constexpr u32 CHUNK = 1 << 16;
     static constexpr int WIDTH = Extreme::WIDTH;
     static constexpr int EACH = 32 / WIDTH;
-    static constexpr u32 EVERY = WIDTH == 8 ? 0x01010101 : 0x00010001;
     static constexpr u32 MOVE = u32(Extreme::nans()) << (32 - WIDTH);
 
-    const u32 flip;
+    const typename Extreme::Asked &asked;
     u32 least[COLUMNS];
 
-    __device__ __forceinline__ ShortExtremes(const typename Extreme::Asked &asked) : flip(EVERY * asked.flip)
+    __device__ __forceinline__ ShortExtremes(const typename Extreme::Asked &asked) : asked(asked)
     {
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i)
             least[i] = ~0u;
     }
 
-    __device__ __forceinline__ u32 ranks(u32 word) const { return Extreme::ranks(word, flip); }
+    __device__ __forceinline__ u32 ranks(u32 word) const { return Extreme::ranks(word, asked); }
 
     __device__ __forceinline__ void take(const uint4 (&v)[BATCH])
     {

@@ -216,56 +216,17 @@ struct FloatSquaresOf {
     {
         static_assert(N <= MOST, "adds that an anchor takes");
         Batch batch(LONG ? 0 : first);
-        bool holds = true;
-        if constexpr (LONG) {
-            const f64 power = of_bits(u64(1023 - first) << 52);
+        const f64 power = LONG ? of_bits(u64(1023 - first) << 52) : 1.0;
 #pragma unroll
-            for (int k = 0; k < N; ++k) {
-                const f64 x = mul(Format::value(bits[k]), power);
-                batch.add_square(x, bits[k]);
-                if constexpr (SPREAD)
-                    batch.sum.add(x);
-            }
-        } else {
-            // Plain adds, which the range of the batch makes exact: range.cuh. Elements of P bits in e binades have squares of 2 P bits in 2 e
-            // binades, whose sums fit if 2 e <= 53 - 2 P - 3. Those of f32 do not: they go to windows one by one, and so do elements that are
-            // too far apart.
-            constexpr int P = Format::FRACTION + 1;
-            constexpr bool SHORT = sizeof(Bits) == 2, RANGED = SHORT || SPREAD;
-            constexpr u32 WIDEST = u32(SHORT ? (53 - 2 * P - 3) / 2 : 53 - P - 3) << 24;
-            f64 plain = 0.0, plain_squares = 0.0;
-            u32 most = 0, least = ~0u;
-#pragma unroll
-            for (int k = 0; k < N; ++k) {
-                const f32 x = Format::value(bits[k]);
-                if constexpr (RANGED) {
-                    const u32 doubled = __float_as_uint(x) << 1;
-                    most = max(most, doubled);
-                    least = min(least, doubled - 1);
-                }
-                if constexpr (SPREAD)
-                    plain = __dadd_rn(plain, f64(x));
-                if constexpr (SHORT)
-                    plain_squares = __fma_rn(f64(x), f64(x), plain_squares);
-                else
-                    batch.add_square(x, bits[k]);
-            }
-            const bool near = !RANGED || most - least <= WIDEST;
-            if constexpr (SHORT) {
-                batch.squares.add(plain_squares);
-                holds = near;
-            }
-            if constexpr (SPREAD) {
-                if (SHORT || near) {
-                    batch.sum.add(plain);
-                } else {
-#pragma unroll
-                    for (int k = 0; k < N; ++k)
-                        batch.sum.add(f64(Format::value(bits[k])));
-                }
-            }
+        for (int k = 0; k < N; ++k) {
+            f64 x = Format::value(bits[k]);
+            if constexpr (LONG)
+                x = mul(x, power);
+            batch.add_square(x, bits[k]);
+            if constexpr (SPREAD)
+                batch.sum.add(x);
         }
-        if (!holds || !batch.reaches())
+        if (!batch.reaches())
             return false;
         trouble |= batch.is_cut() ? IS_CUT : 0;
         commit(batch);

@@ -113,6 +113,7 @@ struct MovingTotal : Moving<FloatTotalOf<T>> {
     using Base = Moving<FloatTotalOf<T>>;
     using typename Base::Asked, typename Base::Bits, typename Base::Integer, typename Base::Wides, typename Base::Window;
     static constexpr int LEVELS = Base::LEVELS;
+    static constexpr bool TAKES_INITIAL = true;
     static constexpr int WIDE_WORDS = Wides::WORDS;
 
     __device__ __forceinline__ MovingTotal() {}

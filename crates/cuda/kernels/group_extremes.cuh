@@ -19,20 +19,11 @@ struct GroupExtremes {
     u64 *const best; // of each slot
     const typename Extreme::Asked asked;
 
-    __device__ __forceinline__ GroupExtremes(const Groups &all) : all(all), slots(all), best(reinterpret_cast<u64 *>(slots.behind())), asked(what(all))
+    __device__ __forceinline__ GroupExtremes(const Groups &all) : all(all), slots(all), best(reinterpret_cast<u64 *>(slots.behind())), asked(all.ask)
     {
         for (u32 i = threadIdx.x; i < slots.count; i += GROUP_THREADS)
             best[i] = 0;
         __syncthreads();
-    }
-
-    // Of integers with a sign, whose order is that of words with the sign bit the other way round.
-    static __device__ __forceinline__ typename Extreme::Asked what(const Groups &all)
-    {
-        typename Extreme::Asked asked(all.ask);
-        if (all.is_signed)
-            asked.flip ^= Extreme::UPPER;
-        return asked;
     }
 
     static __device__ __forceinline__ void raise(u64 *best, u64 rank)
@@ -80,12 +71,13 @@ __device__ __forceinline__ void find_extremes_of_groups(const Groups &all)
     using Extremes = GroupExtremes<T>;
     using Bits = typename Extremes::Bits;
     if (all.phase != 0) {
-        const auto asked = Extremes::what(all);
+        const typename Extremes::Extreme::Asked asked(all.ask);
         each_group(all, [&](u32 group) {
             const u64 rank = *all.word(0, group);
             const bool some = rank != 0 || all.is_marked(Extremes::HAS_LAST, group);
             all.present[group] = some;
-            static_cast<Bits *>(all.out)[group] = some ? Extremes::Extreme::bits_of(Bits(~rank), asked) : Bits(0);
+            if (some)
+                Extremes::Extreme::write(Bits(~rank), all.out, group, asked);
             *all.word(0, group) = 0;
         });
         return;

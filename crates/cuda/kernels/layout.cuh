@@ -70,6 +70,7 @@ struct LayoutWalk {
 enum Flags : u32 {
     ABSOLUTE = 1,
     OMITS = 2,
+    HAS_INITIAL = 8, // 4 is in strided_extremes.cuh
 };
 
 // The parameters of a reduction of a view: crates/cuda/src/engine/layout.rs has the same struct.
@@ -85,7 +86,7 @@ struct Layout {
     u64 *partials;      // what blocks that share outputs leave for the last of them
     u64 *wides;         // zero between launches: superaccumulators that such blocks share
     u32 *overflow;      // set when a total does not fit its type, or nothing is left of an output that has to have something
-    u64 n;              // elements of an output
+    u64 n;              // elements of an output, its initial one among them
     u32 first_output;   // in the callers' order, of the first output of the walk
     u32 first_element;  // and of the first element
     u32 step;           // from one number of a run to the next
@@ -98,8 +99,10 @@ struct Layout {
     u32 share;          // units of a block
     LayoutWalk outputs, elements;
     u64 apart;          // from the answers to the first of two asks to those of the second
+    u64 initial;        // the bits of one more element of every output, if there is one
 
     __device__ __forceinline__ bool is_absolute() const { return (flags & ABSOLUTE) != 0; }
     // Whether NaNs are as if they were not there.
     __device__ __forceinline__ bool omits() const { return (flags & OMITS) != 0; }
+    __device__ __forceinline__ bool has_initial() const { return (flags & HAS_INITIAL) != 0; }
 };

@@ -54,9 +54,11 @@ struct Moving : Total {
         trouble |= is_cut() ? IS_LOST : 0;
         return is_lost();
     }
-    // Whether a block leaves a part that is cut: where terms may cancel they are brought once more while all blocks are there to do that, and
-    // where one block would bring more of them than the words of superaccumulators take.
-    static __device__ __forceinline__ bool leaves_cut(const Asked &asked) { return !asked.may_cancel() && asked.n >> 29 == 0; }
+    // Elements that one block brings in little more time than all of them do.
+    static constexpr u64 FEW = 1 << 17;
+    // Whether a block leaves a part that is cut: where terms may cancel they are brought once more while all blocks are there to do that, if
+    // they are more than few, and where one block would bring more of them than the words of superaccumulators take.
+    static __device__ __forceinline__ bool leaves_cut(const Asked &asked) { return asked.n <= FEW || !asked.may_cancel() && asked.n >> 29 == 0; }
     // Whether superaccumulators have to bring a block's part. A part that is lost is not cut, and of one with NaNs or infinities nothing else
     // matters.
     __device__ __forceinline__ bool gives_up(const Asked &asked)
@@ -107,20 +109,22 @@ struct Moving : Total {
     template <int N>
     static __device__ __noinline__ Moving settled(Moving all, Elements<Bits, N> some, const Asked asked)
     {
-        int top = Format::UNIT;
-        u32 trouble = 0;
-#pragma unroll 1
-        for (int i = 0; i < N; ++i) {
-            const Bits bits = some.bits[i];
-            if (Format::is_finite(bits)) {
-                top = max(top, Format::top(bits));
-            } else {
-                trouble |= Format::is_nan(bits) ? HAS_NAN : (asked.of(bits) & Format::SIGN) != 0 ? HAS_NEGATIVE : HAS_POSITIVE;
-                some.bits[i] = 0;
+        Bits most = 0;
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            most = max(most, Format::magnitude(some.bits[i]));
+        if (most >= Format::INFINITE) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                const Bits bits = some.bits[i];
+                if (!Format::is_finite(bits))
+                    all.trouble |= Format::is_nan(bits) ? HAS_NAN : (asked.of(bits) & Format::SIGN) != 0 ? HAS_NEGATIVE : HAS_POSITIVE;
             }
         }
-        all.trouble |= trouble;
-        all.move_to(Total::place_above(top));
+        // Beside infinities and NaNs, nothing else matters.
+        if (all.is_special())
+            return all;
+        all.move_to(Total::place_above(Format::top(most)));
         if (!all.commit_if_held(some.bits, asked, all.trouble)) {
             // Its elements are too far apart to be added to each other, but not to be added to the integers one by one.
 #pragma unroll 1

@@ -19,7 +19,7 @@ struct PositionRank {
 
     struct Asked : Extreme::Asked {
         __device__ __forceinline__ Asked(u32 ask, bool omits = false, u32 *overflow = nullptr)
-            : Extreme::Asked(ask == ARG_MAX ? GREATEST : LEAST, omits, overflow)
+            : Extreme::Asked((ask & ~0xff) | ((ask & 0xff) == ARG_MAX ? GREATEST : LEAST), omits, overflow)
         {
         }
     };
@@ -70,7 +70,6 @@ struct FirstTaken<T, true> {
     using Bits = typename Rank::Bits;
     static constexpr int WIDTH = Extreme::WIDTH;
     static constexpr u32 EACH = 32 / WIDTH;
-    static constexpr u32 EVERY = WIDTH == 8 ? 0x01010101 : 0x00010001;
     static constexpr u32 MOVE = u32(Extreme::nans()) << 16;
     static constexpr u32 OF_NAN = u32(Rank::OF_NAN) << 16;
 
@@ -79,9 +78,9 @@ struct FirstTaken<T, true> {
     // The ranks of a word, as they lie in it: of floats with the step that the zeros share, and without the one of NaNs.
     static __device__ __forceinline__ u32 ranks(u32 word, const typename Rank::Asked &asked)
     {
-        const u32 ranks = Extreme::ranks(word, EVERY * asked.flip);
+        const u32 ranks = Extreme::ranks(word, asked);
         if constexpr (Element<T>::FLOAT)
-            return ranks + (~ranks >> 15 & EVERY);
+            return ranks + (~ranks >> 15 & Extreme::EVERY);
         else
             return ranks;
     }

@@ -21,6 +21,7 @@
 //     Parts, parts()                if there is something else to merge than what takes elements; then fold_fronts(distances) folds what lanes
 //                                   of a warp have wherever that is simpler, and says so
 //     missing                       if it wants to know: how many NaNs were omitted
+//     TAKES_INITIAL                 if an output may have one more element, which lies in no array
 //     MAY_BE_LOST                   whether it may give up. Then write says whether it has an answer, gives_up(asked) the same of a part
 //                                   that others are added to, is_lost() of that later, leaves_cut(asked) whether parts may be is_cut(), and
 //     Wides                         are what cannot fail, in shared memory: absorb, deposit, entry, add_entry, WIDE_WORDS, write_wides
@@ -101,6 +102,12 @@ template <class Acc, class = void>
 constexpr bool HAS_ENDS = false;
 template <class Acc>
 constexpr bool HAS_ENDS<Acc, decltype(void(sizeof(Acc::IS_END)))> = true;
+
+// Whether accumulators may be given an initial element.
+template <class Acc, class = void>
+constexpr bool TAKES_INITIAL = false;
+template <class Acc>
+constexpr bool TAKES_INITIAL<Acc, decltype(void(sizeof(Acc::TAKES_INITIAL)))> = true;
 
 // What threads merge.
 template <class Acc, class = void>
@@ -225,11 +232,34 @@ __device__ __forceinline__ void take_units(Acc &acc, const Layout &layout, const
     }
 }
 
+// Takes the initial element of an output if there is one: one block has it, and one lane. It is a unit of a batch that other elements use, too.
+template <class Acc>
+__device__ __forceinline__ void take_initial(Acc &acc, const Layout &layout, const Share &share, const typename Acc::Asked &asked)
+{
+    if constexpr (TAKES_INITIAL<Acc>) {
+        if (layout.has_initial() && share.slot == 0 && blockIdx.y == 0) {
+            using Bits = typename Acc::Bits;
+            Elements<Bits, FEW_AT_ONCE> some;
+#pragma unroll
+            for (int i = 0; i < FEW_AT_ONCE; ++i)
+                some.bits[i] = i == 0 ? Bits(layout.initial) : Bits(asked.fill());
+            const auto number = [](int, int) { return u64(0); };
+            if constexpr (Acc::SETTLES) {
+                if (!acc.template take<1>(some.bits, number, asked))
+                    acc.settle(some, asked);
+            } else {
+                acc.template take<1>(some.bits, number, asked);
+            }
+        }
+    }
+}
+
 // Takes this thread's elements of an output whose first element is at data.
 template <class Acc>
 __device__ __forceinline__ void take_elements(Acc &acc, const Layout &layout, const Share &share, const char *data, const typename Acc::Asked &asked)
 {
     constexpr int SIZE = sizeof(typename Acc::Bits);
+    take_initial(acc, layout, share, asked);
     if (layout.unit == 16 / SIZE) {
         take_units<16 / SIZE, VECTORS_AT_ONCE>(acc, layout, share, data, asked);
     } else if (layout.unit == 1) {
@@ -405,6 +435,8 @@ __device__ __noinline__ void absorb_elements(typename Acc::Wides &wides, const L
 {
     using Bits = typename Acc::Bits;
     const char *data = place_of_output<Acc>(layout, output);
+    if (layout.has_initial() && first == 0 && thread == 0)
+        Acc::absorb(wides, Bits(layout.initial), asked);
 #pragma unroll 1
     for (u32 e = first + thread; e < last; e += count) {
         const Place place = layout.elements.at(e);

@@ -14,6 +14,7 @@ struct StridedProd : FloatProd<T> {
     static constexpr bool NUMBERED = false;
     static constexpr bool SETTLES = false;
     static constexpr bool MAY_BE_LOST = false;
+    static constexpr bool TAKES_INITIAL = true;
 
     struct Asked {
         u64 n;

@@ -112,8 +112,9 @@ struct TotalOf {
     }
 };
 
-// The smallest or the largest element, by ranks: unsigned integers of which the smallest wins, NaNs first of all, or last where they are
-// omitted.
+// The smallest or the largest element, or the largest magnitude, by ranks: unsigned integers of which the smallest wins, NaNs first of all,
+// or last where they are omitted. Kernels for integers without a sign serve those with one: the host says which they are behind the first
+// byte of what is asked.
 template <class T>
 struct ExtremeOf {
     using Format = Element<T>;
@@ -121,23 +122,32 @@ struct ExtremeOf {
     static constexpr int WIDTH = 8 * sizeof(Bits);
     static constexpr Bits UPPER = Bits(Bits(1) << (WIDTH - 1));
 
+    // Repeats an element in the places of a word.
+    static constexpr u32 EVERY = WIDTH == 8 ? 0x01010101 : WIDTH == 16 ? 0x00010001 : 1;
+
     Bits rank = Bits(~Bits(0));
 
     struct Asked {
         u32 ask;
-        Bits flip; // all bits, if the largest is asked for
+        Bits flip;      // what elements differ from ranks by: all bits if the largest is asked for, but the sign of integers
+        Bits signs = 0; // for magnitudes, the bit of floats that is left out, or 1 if integers have signs
         bool omits;
         u32 *overflow; // set where nothing is left of an output
-        __device__ __forceinline__ Asked(u32 ask, bool omits = false, u32 *overflow = nullptr)
-            : ask(ask), flip(ask == GREATEST ? Bits(~Bits(0)) : Bits(0)), omits(omits), overflow(overflow)
+        __device__ __forceinline__ Asked(u32 asked, bool omits = false, u32 *overflow = nullptr)
+            : ask(asked & 0xff), flip(ask == LEAST ? Bits(0) : Bits(~Bits(0))), omits(omits), overflow(overflow)
         {
+            const bool is_signed = asked >> 8 != 0;
+            if (ask == MAGNITUDE)
+                signs = Format::FLOAT ? UPPER : Bits(is_signed);
+            else if (is_signed)
+                flip ^= UPPER;
         }
         // How far ranks are moved, so that the NaNs of both signs are at one end.
         __device__ __forceinline__ Bits move() const { return omits ? Bits(-nans()) : nans(); }
-        // Elements of the last rank.
+        // Elements that change nothing: of the last rank, and of magnitudes those of 0.
         __device__ __forceinline__ u64 fill() const
         {
-            u64 bits = unranked(Bits(~Bits(0)), *this);
+            u64 bits = ask == MAGNITUDE ? Bits(0) : unranked(Bits(~Bits(0)), *this);
 #pragma unroll
             for (int width = WIDTH; width < 64; width *= 2)
                 bits |= bits << width;
@@ -159,28 +169,32 @@ struct ExtremeOf {
         if constexpr (Format::FLOAT) {
             // As unsigned integers, the NaNs of either sign lie at the two ends. Moved by as many as lie at the upper one, these come
             // first, then the others, then the numbers; moved the other way, numbers come first.
+            bits &= Bits(~asked.signs);
             const Bits signs = Bits(typename Format::Key(bits) >> (WIDTH - 1));
             return Bits(Bits(bits ^ Bits(signs | UPPER) ^ asked.flip) + asked.move());
         } else if constexpr (T(2) == T(1)) {
             return Bits((bits != 0 ? Bits(~Bits(0)) : Bits(0)) ^ asked.flip);
         } else {
-            constexpr Bits BIAS = T(-1) < T(0) ? UPPER : Bits(0);
-            return Bits(bits ^ Bits(BIAS ^ asked.flip));
+            if (asked.signs != 0 && (bits & UPPER) != 0)
+                bits = Bits(-bits);
+            return Bits(bits ^ asked.flip);
         }
     }
 
-    // The ranks of a word of shorter elements in their places, but for the step that moves those of NaNs to the lower end; `flip` in
-    // the place of each.
-    static __device__ __forceinline__ u32 ranks(u32 word, u32 flip)
+    // The ranks of a word of shorter elements in their places, but for the step that moves those of NaNs to the lower end.
+    static __device__ __forceinline__ u32 ranks(u32 word, const Asked &asked)
     {
-        constexpr u32 EVERY = WIDTH == 8 ? 0x01010101 : 0x00010001;
-        constexpr u32 UPPERS = EVERY * UPPER;
-        if constexpr (Format::FLOAT)
-            return word ^ ((word >> 15 & EVERY) * 0xffff | UPPERS) ^ flip;
-        else if constexpr (T(2) == T(1))
+        const u32 flip = EVERY * asked.flip, signs = EVERY * asked.signs;
+        if constexpr (Format::FLOAT) {
+            word &= ~signs;
+            return word ^ ((word >> 15 & EVERY) * 0xffff | EVERY * UPPER) ^ flip;
+        } else if constexpr (T(2) == T(1)) {
             return normal<T>(word) * 0xff ^ flip;
-        else
-            return word ^ (T(-1) < T(0) ? UPPERS : 0) ^ flip;
+        } else {
+            // The complements of negative elements have their upper bit free: adding 1 carries into no neighbour.
+            const u32 negative = word >> (WIDTH - 1 & 31) & signs;
+            return (word ^ negative * Bits(~Bits(0))) + negative ^ flip;
+        }
     }
 
     // Whether a rank is a NaN's.
@@ -210,8 +224,7 @@ struct ExtremeOf {
         } else if constexpr (T(2) == T(1)) {
             return Bits(Bits(rank ^ asked.flip) & 1);
         } else {
-            constexpr Bits BIAS = T(-1) < T(0) ? UPPER : Bits(0);
-            return Bits(rank ^ Bits(BIAS ^ asked.flip));
+            return Bits(rank ^ asked.flip);
         }
     }
 
@@ -225,12 +238,11 @@ struct ExtremeOf {
     // whatever lies below.
     __device__ __forceinline__ void take(const uint4 &v, const Asked &asked)
     {
-        constexpr u32 EVERY = WIDTH == 8 ? 0x01010101 : 0x00010001;
         u32 least = u32(rank) << (32 - WIDTH);
         const u32 words[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
-            const u32 its = ranks(words[w], EVERY * asked.flip);
+            const u32 its = ranks(words[w], asked);
 #pragma unroll
             for (int up = 32 - WIDTH; up >= 0; up -= WIDTH)
                 least = min(least, (its << up) + (Format::FLOAT ? u32(asked.move()) << (32 - WIDTH) : 0));
@@ -260,14 +272,20 @@ struct ExtremeOf {
     __device__ __forceinline__ void meet(u64 *words, u32) const { atomicMax(&words[0], u64(Bits(~rank))); }
     static __device__ __forceinline__ void write_met(const u64 (&words)[MET], void *out, u64 place, const Asked &asked)
     {
-        static_cast<Bits *>(out)[place] = bits_of(Bits(~words[0]), asked);
+        write(Bits(~words[0]), out, place, asked);
     }
 
-    static constexpr u32 ANSWERS = sizeof(Bits);
-    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
+    // Magnitudes of integers have 64 bits.
+    static constexpr u32 ANSWERS = sizeof(Bits) | (Format::FLOAT ? 0 : 8);
+    static __device__ __forceinline__ void write(Bits rank, void *out, u64 place, const Asked &asked)
     {
-        static_cast<Bits *>(out)[place] = bits_of(rank, asked);
+        const Bits bits = bits_of(rank, asked);
+        if (!Format::FLOAT && asked.ask == MAGNITUDE)
+            static_cast<u64 *>(out)[place] = bits;
+        else
+            static_cast<Bits *>(out)[place] = bits;
     }
+    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const { write(rank, out, place, asked); }
 };
 
 // Takes the elements of a vector.

@@ -102,7 +102,7 @@ struct WholeTotal {
     using Window = ::Window<typename Format::Sum, NEAR, 4>;
     static_assert(Integer::STEP == Window::STEP, "levels are as far apart as the window's");
     static constexpr int MOST = sizeof(Bits) == 2 ? 16 : 8, SINGLES = MOST;
-    static constexpr bool NUMBERED = false, SETTLES = true, MAY_BE_LOST = false;
+    static constexpr bool NUMBERED = false, SETTLES = true, MAY_BE_LOST = false, TAKES_INITIAL = true;
     // Batches move a level by less than 2^51 each.
     static constexpr u32 COMMITS = 512;
 

@@ -50,6 +50,9 @@ pub(super) struct Answer {
     /// Whether outputs that have nothing but the last element there could be are told of, as totals
     /// are that do not fit: by the walk over views, of extremes.
     pub(super) tells: bool,
+    /// The bits of one more element of every output: of sums and products of floats, by the walk over
+    /// views.
+    pub(super) initial: Option<u64>,
     /// The delta degrees of freedom.
     ddof: u32,
 }
@@ -90,14 +93,22 @@ impl Answer {
             out: op.answer_type(dtype),
             omits,
             tells: false,
+            initial: None,
             ddof,
         })
     }
 
-    /// What is asked, as kernels are told it: the delta degrees of freedom are behind its
-    /// first byte.
-    pub(super) fn asked(&self) -> u32 {
+    /// What is asked of payloads, as kernels are told it: the delta degrees of freedom are
+    /// behind its first byte.
+    fn asked_of_payloads(&self) -> u32 {
         self.ask as u32 | self.ddof << 8
+    }
+
+    /// What is asked of elements: where these are put in order, whether they have signs is
+    /// behind the first byte, as kernels for integers that have none serve all.
+    pub(super) fn asked(&self) -> u32 {
+        let ordered = matches!(self.tally(), Some(Tally::Extremes | Tally::Positions));
+        self.asked_of_payloads() | u32::from(ordered && self.dtype.is_signed_int()) << 8
     }
 
     /// What makes the number of any rows without a payload, if anything does:
@@ -112,10 +123,9 @@ impl Answer {
             Ask::Variance | Ask::Deviation => Tally::Variances,
             Ask::Total if of_squares => Tally::Squares,
             Ask::Total | Ask::Mean => Tally::Sums,
-            Ask::Least | Ask::Greatest => Tally::Extremes,
+            Ask::Least | Ask::Greatest | Ask::Magnitude => Tally::Extremes,
             Ask::Count | Ask::Nonzero | Ask::Nans | Ask::Any | Ask::All => Tally::Counts,
             Ask::ArgMin | Ask::ArgMax => Tally::Positions,
-            Ask::Magnitude => Tally::Magnitudes,
             Ask::And | Ask::Or | Ask::Xor => Tally::Bits,
             Ask::Root if self.kind == Kind::Prod => Tally::Products,
             Ask::Root => Tally::LogSumExps,
@@ -131,7 +141,8 @@ impl Answer {
     /// What kernels are told of it beside what is asked: `Flags` in `kernels/layout.cuh`, `TELLS` in
     /// `kernels/strided_extremes.cuh`.
     pub(super) fn flags(&self) -> u32 {
-        let flags = [self.kind == Kind::AbsSum, self.omits, self.tells];
+        let has_initial = self.initial.is_some();
+        let flags = [self.kind == Kind::AbsSum, self.omits, self.tells, has_initial];
         flags.iter().rev().fold(0, |all, &flag| all << 1 | u32::from(flag))
     }
 
@@ -242,7 +253,7 @@ impl Engine {
                 Argument::from(words as u64),
                 Argument::from(now),
                 Argument::from(each),
-                Argument::from(answer.asked()),
+                Argument::from(answer.asked_of_payloads()),
                 Argument::from(answer.manner() | u32::from(initial.is_some()) << 2),
                 Argument::from(initial.unwrap_or(0)),
                 Argument::from(to + (first * step * size) as u64),

@@ -90,6 +90,10 @@ const WORDS_AND_FLOATS: Elements =
 const NUMBERS_BUT_FOR_SIGNS: Elements =
     ["", "u8", "u16", "u32", "u64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"];
 
+/// All but for signs.
+const ALL_BUT_FOR_SIGNS: Elements =
+    ["bool", "u8", "u16", "u32", "u64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"];
+
 /// Words and truth.
 const WORDS_AND_TRUTH: Elements =
     ["bool", "u8", "u16", "u32", "u64", "u8", "u16", "u32", "u64", "", "", "", ""];
@@ -161,16 +165,13 @@ pub(super) const LOGSUMEXP: Entry = Entry {
 pub(super) const ROW_SUMS: Entry = Entry::even("row_sums", ALL, 256, 3);
 
 /// short rows side by side in a warp: the smallest or the largest element.
-pub(super) const ROW_EXTREMES: Entry = Entry::even("row_extremes", ALL, 256, 3);
+pub(super) const ROW_EXTREMES: Entry = Entry::even("row_extremes", ALL_BUT_FOR_SIGNS, 256, 3);
 
 /// short rows side by side in a warp: how many elements are not zero, or NaN.
 pub(super) const ROW_COUNTS: Entry = Entry::even("row_counts", WORDS_AND_FLOATS, 256, 3);
 
 /// short rows side by side in a warp: where the smallest or the largest element is first.
-pub(super) const ROW_POSITIONS: Entry = Entry::even("row_positions", ALL, 256, 3);
-
-/// short rows side by side in a warp: the largest absolute value.
-pub(super) const ROW_MAGNITUDES: Entry = Entry::even("row_magnitudes", ALL, 256, 3);
+pub(super) const ROW_POSITIONS: Entry = Entry::even("row_positions", ALL_BUT_FOR_SIGNS, 256, 3);
 
 /// short rows side by side in a warp: bitwise and, or, exclusive or.
 pub(super) const ROW_BITS: Entry = Entry::even("row_bits", WORDS_AND_TRUTH, 256, 3);
@@ -182,16 +183,14 @@ pub(super) const ROW_SQUARES: Entry = Entry::even("row_squares", FLOATS, 256, 2)
 pub(super) const COLUMN_SUMS: Entry = Entry::even("column_sums", ALL, 256, 2);
 
 /// columns side by side: the smallest or the largest element.
-pub(super) const COLUMN_EXTREMES: Entry = Entry::even("column_extremes", ALL, 256, 2);
+pub(super) const COLUMN_EXTREMES: Entry = Entry::even("column_extremes", ALL_BUT_FOR_SIGNS, 256, 2);
 
 /// columns side by side: how many elements are not zero, or NaN.
 pub(super) const COLUMN_COUNTS: Entry = Entry::even("column_counts", WORDS_AND_FLOATS, 256, 2);
 
 /// columns side by side: where the smallest or the largest element is first.
-pub(super) const COLUMN_POSITIONS: Entry = Entry::even("column_positions", ALL, 256, 2);
-
-/// columns side by side: the largest absolute value.
-pub(super) const COLUMN_MAGNITUDES: Entry = Entry::even("column_magnitudes", ALL, 256, 2);
+pub(super) const COLUMN_POSITIONS: Entry =
+    Entry::even("column_positions", ALL_BUT_FOR_SIGNS, 256, 2);
 
 /// columns side by side: bitwise and, or, exclusive or.
 pub(super) const COLUMN_BITS: Entry = Entry::even("column_bits", WORDS_AND_TRUTH, 256, 2);
@@ -211,16 +210,15 @@ pub(super) const STRIDED_SUMS: Entry = Entry {
 };
 
 /// any axes of any view: the smallest or the largest element.
-pub(super) const STRIDED_EXTREMES: Entry = Entry::even("strided_extremes", ALL, 256, 4);
+pub(super) const STRIDED_EXTREMES: Entry =
+    Entry::even("strided_extremes", ALL_BUT_FOR_SIGNS, 256, 4);
 
 /// any axes of any view: how many elements are not zero, or NaN.
 pub(super) const STRIDED_COUNTS: Entry = Entry::even("strided_counts", WORDS_AND_FLOATS, 256, 4);
 
 /// any axes of any view: where the smallest or the largest element is first.
-pub(super) const STRIDED_POSITIONS: Entry = Entry::even("strided_positions", ALL, 256, 4);
-
-/// any axes of any view: the largest absolute value.
-pub(super) const STRIDED_MAGNITUDES: Entry = Entry::even("strided_magnitudes", ALL, 256, 4);
+pub(super) const STRIDED_POSITIONS: Entry =
+    Entry::even("strided_positions", ALL_BUT_FOR_SIGNS, 256, 4);
 
 /// any axes of any view: bitwise and, or, exclusive or.
 pub(super) const STRIDED_BITS: Entry = Entry::even("strided_bits", WORDS_AND_TRUTH, 256, 4);
@@ -247,13 +245,15 @@ pub(super) const ABREAST_SUMS: Entry = Entry {
 };
 
 /// outputs of few elements, several of them a thread's: the smallest or the largest element.
-pub(super) const ABREAST_EXTREMES: Entry = Entry::even("abreast_extremes", ALL, 256, 4);
+pub(super) const ABREAST_EXTREMES: Entry =
+    Entry::even("abreast_extremes", ALL_BUT_FOR_SIGNS, 256, 4);
 
 /// outputs of few elements, several of them a thread's: how many elements are not zero, or NaN.
 pub(super) const ABREAST_COUNTS: Entry = Entry::even("abreast_counts", WORDS_AND_FLOATS, 256, 4);
 
 /// outputs of few elements, several of them a thread's: where the smallest or the largest element is first.
-pub(super) const ABREAST_POSITIONS: Entry = Entry::even("abreast_positions", ALL, 256, 4);
+pub(super) const ABREAST_POSITIONS: Entry =
+    Entry::even("abreast_positions", ALL_BUT_FOR_SIGNS, 256, 4);
 
 /// outputs of few elements, several of them a thread's: sums of squares and norms.
 pub(super) const ABREAST_SQUARES: Entry = Entry::even("abreast_squares", FLOATS, 256, 3);
@@ -276,13 +276,15 @@ pub(super) const STRIDED_PRODS: Entry = Entry::even("strided_prods", FLOATS, 256
 pub(super) const SEGMENTS_SUMS: Entry = Entry::even("segments_sums", ALL, 256, 3);
 
 /// segments of an array: the smallest or the largest element.
-pub(super) const SEGMENTS_EXTREMES: Entry = Entry::even("segments_extremes", ALL, 256, 4);
+pub(super) const SEGMENTS_EXTREMES: Entry =
+    Entry::even("segments_extremes", ALL_BUT_FOR_SIGNS, 256, 4);
 
 /// segments of an array: how many elements are not zero, or NaN.
 pub(super) const SEGMENTS_COUNTS: Entry = Entry::even("segments_counts", WORDS_AND_FLOATS, 256, 4);
 
 /// segments of an array: where the smallest or the largest element is first.
-pub(super) const SEGMENTS_POSITIONS: Entry = Entry::even("segments_positions", ALL, 256, 4);
+pub(super) const SEGMENTS_POSITIONS: Entry =
+    Entry::even("segments_positions", ALL_BUT_FOR_SIGNS, 256, 4);
 
 /// segments of an array: bitwise and, or, exclusive or.
 pub(super) const SEGMENTS_BITS: Entry = Entry::even("segments_bits", WORDS_AND_TRUTH, 256, 4);
@@ -303,7 +305,8 @@ pub(super) const SEGMENTS_PRODS: Entry = Entry::even("segments_prods", FLOATS, 2
 pub(super) const SEGMENT_TILES_SUMS: Entry = Entry::even("segment_tiles_sums", ALL, 32, 26);
 
 /// segments that follow each other, in tiles: the smallest or the largest element.
-pub(super) const SEGMENT_TILES_EXTREMES: Entry = Entry::even("segment_tiles_extremes", ALL, 32, 26);
+pub(super) const SEGMENT_TILES_EXTREMES: Entry =
+    Entry::even("segment_tiles_extremes", ALL_BUT_FOR_SIGNS, 32, 26);
 
 /// segments that follow each other, in tiles: how many elements are not zero, or NaN.
 pub(super) const SEGMENT_TILES_COUNTS: Entry =
@@ -339,7 +342,7 @@ pub(super) const PAIR: Entry = Entry::even("pair", ALL, 128, 1);
 
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 65] = [
+pub(super) const ENTRIES: [&Entry; 62] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -355,14 +358,12 @@ pub(super) const ENTRIES: [&Entry; 65] = [
     &ROW_EXTREMES,
     &ROW_COUNTS,
     &ROW_POSITIONS,
-    &ROW_MAGNITUDES,
     &ROW_BITS,
     &ROW_SQUARES,
     &COLUMN_SUMS,
     &COLUMN_EXTREMES,
     &COLUMN_COUNTS,
     &COLUMN_POSITIONS,
-    &COLUMN_MAGNITUDES,
     &COLUMN_BITS,
     &COLUMN_SQUARES,
     &COLUMN_VARIANCES,
@@ -370,7 +371,6 @@ pub(super) const ENTRIES: [&Entry; 65] = [
     &STRIDED_EXTREMES,
     &STRIDED_COUNTS,
     &STRIDED_POSITIONS,
-    &STRIDED_MAGNITUDES,
     &STRIDED_BITS,
     &STRIDED_SQUARES,
     &STRIDED_INTEGER_SQUARES,

@@ -1,5 +1,6 @@
-//! Numbers of some of an array's elements, of these and one more, and in another type: the
-//! elements are copied first, with something that changes nothing in the place of the others.
+//! Numbers of some of an array's elements, of these and one more, and in another type. Where some
+//! are left out, or another type has to hold them, the elements are copied first, with something
+//! that changes nothing in the place of the others. One more comes before or after all others.
 
 use super::answer::{Ask, check_alignment};
 use super::catalogue::{CHOOSE_AXES, CHOOSE_EACH, CHOOSE_THREADS, CHOOSE_VECTORS};
@@ -35,11 +36,10 @@ const WORTH_PAYLOADS: usize = 32;
 
 // `Choice` in `kernels/choose.cu`.
 const WIDENS: u32 = 1;
-const FILLS: u32 = 2;
-const NAN_IS_FAR: u32 = 4;
-const IS_SEEN: u32 = 8;
-const ONLY_NAN: u32 = 16;
-const TOGETHER: u32 = 32;
+const NAN_IS_FAR: u32 = 2;
+const IS_SEEN: u32 = 4;
+const ONLY_NAN: u32 = 8;
+const TOGETHER: u32 = 16;
 /// In `kernels/integer_squares.cuh`.
 const LEFT_OUT: u64 = 0x5b3f_26c5_d17e_80a5;
 
@@ -144,11 +144,15 @@ fn widened(dtype: DType, bits: u64) -> u64 {
 /// Numbers that only the walk over views makes: those of integers of a copy that are not `LEFT_OUT`, which
 /// it knows where it sums squares; and extremes that tell of outputs whose extreme is what stands for
 /// elements that are left out.
-fn question_of_some(number: Number, copy: &Copy) -> Result<Option<Question>> {
+fn question_of_some(
+    number: Number,
+    copy: &DeviceView,
+    reduced: &[bool],
+) -> Result<Option<Question>> {
     let is_mean = number.op == Op::Mean;
     let squares = Number { op: if is_mean { Op::Var } else { number.op }, ..number };
     let views = Some(ForcedWalk::Views);
-    let mut question = Question::of(squares, &copy.view, &copy.reduced, views)?;
+    let mut question = Question::of(squares, copy, reduced, views)?;
     if let Some(Question { answer, .. }) = &mut question {
         answer.ask = if is_mean { Ask::Mean } else { answer.ask };
         answer.tells = matches!(number.op, Op::Min | Op::Max);
@@ -183,13 +187,14 @@ fn later(op: Op, dtype: DType, bits: u64) -> Option<(Ask, u64)> {
     let unused = 64 - 8 * dtype.size() as u32;
     // Whatever is not 0 is true.
     let bits = if dtype == DType::Bool { u64::from(bits != 0) } else { bits };
+    let signed = bits.cast_signed() << unused >> unused;
     match op {
         Op::Min => Some((Ask::Least, bits)),
         Op::Max => Some((Ask::Greatest, bits)),
         Op::NormInf if dtype.is_float() => Some((Ask::Greatest, bits & u64::MAX >> unused >> 1)),
-        Op::Sum if dtype.is_signed_int() => {
-            Some((Ask::Total, (bits.cast_signed() << unused >> unused).cast_unsigned()))
-        }
+        Op::NormInf if dtype.is_signed_int() => Some((Ask::Greatest, signed.unsigned_abs())),
+        Op::NormInf => Some((Ask::Greatest, bits)),
+        Op::Sum if dtype.is_signed_int() => Some((Ask::Total, signed.cast_unsigned())),
         Op::Sum if !dtype.is_float() => Some((Ask::Total, bits)),
         _ => None,
     }
@@ -200,69 +205,33 @@ fn outputs_of(view: &DeviceView, reduced: &[bool]) -> usize {
     view.shape.iter().zip(reduced).filter(|(_, is)| !**is).map(|(n, _)| n).product()
 }
 
-/// A copy: its axes, and the view of it. Where every output has one more element, the longest of the
-/// axes that are reduced has one more place, and all but one of an output's elements there change nothing.
-struct Copy {
-    steps: Vec<Step>,
-    view: DeviceView,
-    reduced: Vec<bool>,
-    /// The axis that has one more place.
-    longer: Option<usize>,
-}
-
-impl Copy {
-    /// Of a view to memory at `at`, with one more element of every output if `more` says so.
-    fn of(view: &DeviceView, marks: Option<&DeviceView>, reduced: &[bool], more: bool) -> Copy {
-        let (mut shape, mut reduced) = (view.shape.clone(), reduced.to_vec());
-        let (mut from, mut marked) =
-            (view.strides.clone(), marks.map(|marks| marks.strides.clone()));
-        if more && !reduced.contains(&true) {
-            shape.push(1);
-            reduced.push(true);
-            from.push(0);
-            marked.iter_mut().for_each(|marked| marked.push(0));
-        }
-        let lens = shape.clone();
-        let axes = 0..shape.len();
-        let longer =
-            axes.clone().filter(|&axis| more && reduced[axis]).max_by_key(|&axis| lens[axis]);
-        longer.into_iter().for_each(|axis| shape[axis] += 1);
-        // What lies together stays together.
-        let mut order: Vec<usize> = axes.clone().collect();
-        order.sort_by_key(|&axis| (from[axis] == 0, from[axis].unsigned_abs()));
-        let (mut next, mut to) = (1, vec![0; shape.len()]);
-        for axis in order {
-            to[axis] = next;
-            next *= shape[axis].cast_signed();
-        }
-        let step = |axis: usize| Step {
-            len: lens[axis],
-            from: from[axis],
-            marks: marked.as_ref().map_or(0, |marked| marked[axis]),
-            to: to[axis],
-        };
-        let steps = axes.map(step).collect();
-        let view = DeviceView { address: 0, dtype: view.dtype, shape, strides: to };
-        Copy { steps, view, reduced, longer }
+/// A copy of a view's elements as those of a type: its axes, as they are joined, and a view of memory
+/// that has yet to be found. `None` if kernels cannot number its elements or its axes.
+fn copy_of(
+    from: &DeviceView,
+    marks: Option<&DeviceView>,
+    dtype: DType,
+) -> Option<(Vec<Step>, DeviceView)> {
+    let all = from.shape.iter().try_fold(1usize, |all, &n| all.checked_mul(n))?;
+    // What lies together stays together.
+    let axes = 0..from.shape.len();
+    let mut order: Vec<usize> = axes.clone().collect();
+    order.sort_by_key(|&axis| (from.strides[axis] == 0, from.strides[axis].unsigned_abs()));
+    let (mut next, mut to) = (1, vec![0; from.shape.len()]);
+    for axis in order {
+        to[axis] = next;
+        next *= from.shape[axis].cast_signed();
     }
-
-    /// What is filled for the one more element of every output: elements from the copy's first one on,
-    /// and axes, of all of the last place of the longer axis and of these elements.
-    fn of_more(&self) -> Option<(usize, [Vec<Step>; 2])> {
-        let longer = self.longer?;
-        let steps = |is: &dyn Fn(usize) -> bool| {
-            let place = |axis: usize| Step { from: 0, marks: 0, ..self.steps[axis] };
-            joined((0..self.steps.len()).filter(|&axis| is(axis)).map(place).collect())
-        };
-        let first = self.steps[longer].len * self.view.strides[longer].unsigned_abs();
-        Some((first, [steps(&|axis| axis != longer), steps(&|axis| !self.reduced[axis])]))
-    }
-
-    /// The elements that it has room for.
-    fn elements(&self) -> Option<usize> {
-        let all = self.view.shape.iter().try_fold(1usize, |all, &n| all.checked_mul(n))?;
-        (all < MOST).then_some(all)
-    }
+    let step = |axis: usize| Step {
+        len: from.shape[axis],
+        from: from.strides[axis],
+        marks: marks.map_or(0, |marks| marks.strides[axis]),
+        to: to[axis],
+    };
+    let steps = joined(axes.map(step).collect());
+    let strides = to.into_iter().map(|step| step * dtype.size().cast_signed()).collect();
+    let view = DeviceView { address: 0, dtype, shape: from.shape.clone(), strides };
+    (all < MOST && steps.len() <= CHOOSE_AXES).then_some((steps, view))
 }
 
 impl Engine {
@@ -385,37 +354,29 @@ impl Engine {
         let more = chosen.initial.filter(|&bits| later(number.op, view.dtype, bits).is_none());
         let widens = way.choice & WIDENS != 0 && view.dtype.is_float();
         let more = more.map(|bits| if widens { widened(view.dtype, bits) } else { bits });
-        let mut copy = Copy::of(view, chosen.marks.as_ref(), reduced, more.is_some());
-        let all = joined(copy.steps.clone());
-        let mut launches = vec![(all.clone(), way.fill, way.choice, 0)];
-        if let Some((bits, (first, [place, last]))) = more.zip(copy.of_more()) {
-            let fills = way.choice | FILLS;
-            let others = (place != last).then_some((place, way.fill, fills, first));
-            launches.extend(others.into_iter().chain([(last, bits, fills, first)]));
+        if chosen.marks.is_none() && way.dtype == view.dtype {
+            let question = self.question_of_more(way.number, view, reduced, more)?;
+            // SAFETY: passed on from the caller.
+            return unsafe { self.make_numbers(question.as_ref(), to, scratch, stream) };
         }
-        let Some(elements) = copy.elements() else { return Ok(false) };
-        if launches.iter().any(|(steps, ..)| steps.len() > CHOOSE_AXES) {
-            return Ok(false);
-        }
-        let item = way.dtype.size();
-        copy.view.strides.iter_mut().for_each(|step| *step *= item.cast_signed());
-        let outputs = outputs_of(view, reduced);
-        let bytes = (elements * item).next_multiple_of(16);
+        let copied = copy_of(view, chosen.marks.as_ref(), way.dtype);
+        let Some((steps, mut copy)) = copied else { return Ok(false) };
+        let (item, outputs) = (way.dtype.size(), outputs_of(view, reduced));
+        let bytes = (copy.shape.iter().product::<usize>() * item).next_multiple_of(16);
         let wanted = (bytes + outputs * item + 16) as u64;
         let (at, _) = scratch.chosen.reserve(&*self.device, stream, wanted, wanted)?;
-        copy.view = DeviceView { address: at, dtype: way.dtype, ..copy.view };
-        for (steps, fill, choice, first) in &launches {
-            let ends = [at + (first * item) as u64, scratch.overflow()];
-            // SAFETY: passed on from the caller; there is room for the copy.
-            unsafe { self.choose(asked, ends, (*fill, *choice), steps)? };
-        }
+        copy.address = at;
+        let ends = [at, scratch.overflow()];
+        // SAFETY: passed on from the caller; there is room for the copy.
+        unsafe { self.choose(asked, ends, (way.fill, way.choice), &steps)? };
         let behind = at + bytes as u64;
         // SAFETY: as above; what is behind the copy has room for an element of each output, and one more.
         unsafe {
             if way.needs_some {
                 // Any other extreme is one of a marked element.
                 let tells = bytes < WORTH_LAUNCHES && self.shape.walk.is_none();
-                let question = if tells { question_of_some(way.number, &copy)? } else { None };
+                let question =
+                    if tells { question_of_some(way.number, &copy, reduced)? } else { None };
                 if self.make_numbers(question.as_ref(), to, scratch, stream)? {
                     return Ok(true);
                 }
@@ -424,9 +385,9 @@ impl Engine {
                 }
             }
             let question = if way.fill == LEFT_OUT {
-                question_of_some(way.number, &copy)?
+                question_of_some(way.number, &copy, reduced)?
             } else {
-                Question::of(way.number, &copy.view, &copy.reduced, self.shape.walk)?
+                self.question_of_more(way.number, &copy, reduced, more)?
             };
             let made = self.make_numbers(question.as_ref(), to, scratch, stream)?;
             let watches = way.choice & IS_SEEN != 0;
@@ -437,11 +398,28 @@ impl Engine {
             // Marked NaNs were infinite. A copy of nothing else tells their outputs: the greatest of
             // such an output is NaN, that of others is less than any mean.
             let least = with_element!(way.dtype, T => bits_of::<T>(f64::NEG_INFINITY));
-            self.choose(asked, [at, 0], (least, way.choice & WIDENS | ONLY_NAN), &all)?;
+            self.choose(asked, [at, 0], (least, way.choice & WIDENS | ONLY_NAN), &steps)?;
             let (ask, second) = ((way.dtype, Ask::Greatest), Second::Of(behind));
-            Ok(self.answered(Op::Max, &copy.view, &copy.reduced, behind, scratch, stream)?
+            Ok(self.answered(Op::Max, &copy, reduced, behind, scratch, stream)?
                 && self.pair(ask, to, second, to, outputs, 0, stream)?)
         }
+    }
+
+    /// A question about a view's elements, and if there is one, about one more of every output: only
+    /// the walk over views takes such.
+    fn question_of_more(
+        &self,
+        number: Number,
+        view: &DeviceView,
+        reduced: &[bool],
+        more: Option<u64>,
+    ) -> Result<Option<Question>> {
+        let walk = if more.is_some() { Some(ForcedWalk::Views) } else { self.shape.walk };
+        let mut question = Question::of(number, view, reduced, walk)?;
+        if let Some(Question { answer, .. }) = &mut question {
+            answer.initial = more;
+        }
+        Ok(question.filter(|question| more.is_none() || question.layout.is_some()))
     }
 
     /// Whether every output has an element that is marked; waits.
@@ -486,7 +464,7 @@ impl Engine {
         let run = steps.first().map_or(1, |step| step.len);
         let rows = steps.iter().skip(1).map(|step| step.len).product::<usize>();
         let near = |step: &Step| step.to == 1 && (chosen.marks.is_none() || step.marks == 1);
-        let together = choice & (WIDENS | FILLS) == 0
+        let together = choice & WIDENS == 0
             && LONG.contains(&run)
             && steps.first().is_some_and(|step| step.from == size && near(step));
         // Threads that take a run together: with fewer elements than they could have, where these lie in few sectors.

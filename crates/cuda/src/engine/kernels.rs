@@ -3,16 +3,15 @@
 use super::catalogue::{
     ABREAST_COUNTS, ABREAST_EXTREMES, ABREAST_POSITIONS, ABREAST_PRODS, ABREAST_SQUARES,
     ABREAST_SUMS, ABREAST_VARIANCES, ABS_SUM, ARG_EXTREMA, BITS, CHOOSE, COLUMN_BITS,
-    COLUMN_COUNTS, COLUMN_EXTREMES, COLUMN_MAGNITUDES, COLUMN_POSITIONS, COLUMN_SQUARES,
-    COLUMN_SUMS, COLUMN_VARIANCES, COUNTS, DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS,
-    FINISH_SQUARES, GATHER, GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP, MOMENTS, PAIR,
-    PROD, ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS,
-    SEGMENT_TILES_COUNTS, SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS,
-    SEGMENTS_COUNTS, SEGMENTS_EXTREMES, SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS,
-    SEGMENTS_SQUARES, SEGMENTS_SUMS, SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS,
-    STRIDED_EXTREMES, STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES,
-    STRIDED_POSITIONS, STRIDED_PRODS, STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM,
-    VECTORS,
+    COLUMN_COUNTS, COLUMN_EXTREMES, COLUMN_POSITIONS, COLUMN_SQUARES, COLUMN_SUMS,
+    COLUMN_VARIANCES, COUNTS, DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES,
+    GATHER, GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP, MOMENTS, PAIR, PROD, ROW_BITS,
+    ROW_COUNTS, ROW_EXTREMES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS, SEGMENT_TILES_COUNTS,
+    SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS, SEGMENTS_COUNTS, SEGMENTS_EXTREMES,
+    SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS, SEGMENTS_SQUARES, SEGMENTS_SUMS,
+    SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS, STRIDED_EXTREMES,
+    STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_POSITIONS, STRIDED_PRODS, STRIDED_SQUARES,
+    STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
 };
 use super::entry::Entry;
 use crate::device::Argument;
@@ -55,14 +54,12 @@ pub(super) enum Program {
 pub(super) enum Tally {
     /// Totals and means, also of absolute values.
     Sums,
-    /// The smallest or the largest element.
+    /// The smallest or the largest element, or the largest absolute value.
     Extremes,
     /// How many elements are not zero, or NaN.
     Counts,
     /// Where the smallest or the largest element is first.
     Positions,
-    /// The largest absolute value.
-    Magnitudes,
     /// Bitwise folds.
     Bits,
     /// Sums of squares and norms.
@@ -86,7 +83,6 @@ impl Tally {
             Tally::Extremes => (&ROW_EXTREMES, &COLUMN_EXTREMES, &STRIDED_EXTREMES),
             Tally::Counts => (&ROW_COUNTS, &COLUMN_COUNTS, &STRIDED_COUNTS),
             Tally::Positions => (&ROW_POSITIONS, &COLUMN_POSITIONS, &STRIDED_POSITIONS),
-            Tally::Magnitudes => (&ROW_MAGNITUDES, &COLUMN_MAGNITUDES, &STRIDED_MAGNITUDES),
             Tally::Bits => (&ROW_BITS, &COLUMN_BITS, &STRIDED_BITS),
             Tally::Squares => (&ROW_SQUARES, &COLUMN_SQUARES, &STRIDED_SQUARES),
             // One kernel makes both of rows.
@@ -109,9 +105,7 @@ impl Tally {
             Tally::Squares => &ABREAST_SQUARES,
             Tally::Variances => &ABREAST_VARIANCES,
             Tally::Products => &ABREAST_PRODS,
-            Tally::Magnitudes | Tally::Bits | Tally::LogSumExps | Tally::IntegerSquares => {
-                return None;
-            }
+            Tally::Bits | Tally::LogSumExps | Tally::IntegerSquares => return None,
         })
     }
 
@@ -127,8 +121,8 @@ impl Tally {
             Tally::Variances => &SEGMENTS_VARIANCES,
             Tally::LogSumExps => &SEGMENTS_LOGSUMEXP,
             Tally::Products => &SEGMENTS_PRODS,
-            // Of the smallest and the largest element, and of payloads.
-            Tally::Magnitudes | Tally::IntegerSquares => return None,
+            // Of payloads.
+            Tally::IntegerSquares => return None,
         })
     }
 
@@ -151,7 +145,6 @@ impl Tally {
             Tally::Extremes => extremes,
             Tally::Counts => counts,
             Tally::Positions
-            | Tally::Magnitudes
             | Tally::Bits
             | Tally::Squares
             | Tally::Variances

@@ -146,7 +146,7 @@ impl Layout {
     fn words(&self, launch: &Parameters) -> Vec<u64> {
         let Parameters { out, tickets, partials, wides, overflow, .. } = *launch;
         let mut words = vec![self.at, self.end, out, tickets, partials, wides, overflow];
-        words.push(self.len as u64);
+        words.push(self.len as u64 + u64::from(launch.initial.is_some()));
         // What kernels count wraps at 2^32, as numbers of outputs and elements do not.
         let step = self.units.dims.last().map_or(0, |d| d.index_step / self.unit as i64);
         words.push(two(self.outputs.first_index as u32, self.units.first_index as u32));
@@ -158,6 +158,7 @@ impl Layout {
             self.push(&mut words, walk, gap);
         }
         words.push(launch.apart.cast_unsigned());
+        words.push(launch.initial.unwrap_or(0));
         words
     }
 
@@ -253,6 +254,8 @@ pub(super) struct Parameters {
     pub(super) overflow: Address,
     /// From the answers to the first of two asks to those of the second.
     pub(super) apart: i64,
+    /// The bits of one more element of every output.
+    pub(super) initial: Option<u64>,
     pub(super) ask: u32,
     pub(super) flags: u32,
     pub(super) log_lanes: u32,

@@ -204,6 +204,7 @@ impl Engine {
             apart: second.map_or(0, |second| second.wrapping_sub(to).cast_signed())
                 / answer.out.size() as i64,
             overflow: scratch.overflow(),
+            initial: answer.initial,
             ask: answer.asked(),
             flags: answer.flags(),
             log_lanes: sharing.lanes.trailing_zeros(),
