@@ -111,6 +111,7 @@ __device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], c
     constexpr int A = OUTPUTS_ABREAST<Acc>, SIZE = sizeof(Bits);
     const Layout &layout = all.layout;
     const Bits fill = Bits(asked.fill());
+    const bool omits = layout.omits();
 #pragma unroll 1
     for (u32 e = 0; e < layout.elements.len; e += U) {
         Place places[U];
@@ -129,6 +130,8 @@ __device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], c
 #pragma unroll
             for (int k = 0; k < U; ++k)
                 some.bits[k] = e + k < layout.elements.len ? bits[k][a] : fill;
+            if (omits)
+                omit(acc[a], some.bits, fill);
             if constexpr (GeneralOf<Acc>::SHIFTS) {
                 if (e == 0)
                     acc[a].begin(bits[0][a]);
@@ -156,6 +159,8 @@ __device__ __noinline__ bool take_generally(const Abreast &all, const char *data
     for (u32 e = 0; e < all.layout.elements.len; ++e) {
         Elements<Bits, 1> some;
         some.bits[0] = *reinterpret_cast<const Bits *>(data + u64(all.layout.elements.at(e).elements) * sizeof(Bits));
+        if (all.layout.omits())
+            omit(acc, some.bits, Bits(asked.fill()));
         const auto number = [](int, int) { return u64(0); };
         if constexpr (Acc::SETTLES) {
             if (!acc.template take<1>(some.bits, number, asked))
@@ -196,15 +201,26 @@ __device__ __noinline__ void find_abreast(const Abreast &all, const typename Acc
     constexpr u32 A = OUTPUTS_ABREAST<Acc>;
     auto &room = shared_room<Room>();
     const auto place = [&](u32 i) { return OutputsAt<Acc>(all, blockIdx.x * STRIDED_THREADS + room.lost[i] / A); };
-    const auto add = [&](typename Acc::Wides &wides, u32 i, u32 lane, u32 lanes) {
+    // Adds every `lanes`-th element that is not omitted to superaccumulators, if there are such, and returns how many are omitted.
+    const auto add_some = [&](typename Acc::Wides *wides, u32 i, u32 lane, u32 lanes) {
         const char *const data = place(i).of(all, room.lost[i] % A);
-        for (u32 e = lane; e < all.layout.elements.len; e += lanes)
-            Acc::absorb(wides, *reinterpret_cast<const Bits *>(data + u64(all.layout.elements.at(e).elements) * sizeof(Bits)), asked);
+        u32 missing = 0;
+        for (u32 e = lane; e < all.layout.elements.len; e += lanes) {
+            const Bits bits = *reinterpret_cast<const Bits *>(data + u64(all.layout.elements.at(e).elements) * sizeof(Bits));
+            if (all.layout.omits() && Element<typename Acc::Item>::is_nan(bits))
+                ++missing;
+            else if (wides != nullptr)
+                Acc::absorb(*wides, bits, asked);
+        }
+        return missing;
     };
+    const auto add = [&](typename Acc::Wides &wides, u32 i, u32 lane, u32 lanes) { add_some(&wides, i, lane, lanes); };
     room.batch.find(room.count, false, add, [&](u32 first, u32 some) {
         const u32 own = Room::Batch::own(), i = first + own;
-        if (own < some)
-            write_lost<Acc, Room>(own, all.layout.out, place(i).number + room.lost[i] % A * all.numbers, asked);
+        if (own < some) {
+            const auto its = without(asked, all.layout.omits() ? add_some(nullptr, i, 0, 1) : 0);
+            write_lost<Acc, Room>(own, all.layout.out, place(i).number + room.lost[i] % A * all.numbers, its);
+        }
     });
 }
 
@@ -228,6 +244,16 @@ __device__ __noinline__ u32 gap_of(const Abreast &all, const char *data)
     return most - min(most, least);
 }
 
+// What is asked of an output, without what an accumulator has omitted.
+template <class Acc>
+__device__ __forceinline__ typename Acc::Asked asked_of(const Acc &acc, const typename Acc::Asked &asked)
+{
+    if constexpr (COUNTS_MISSING<Acc>)
+        return without(asked, acc.missing);
+    else
+        return asked;
+}
+
 // Answers once more what a thread is not sure of.
 template <class Again, class Acc>
 __device__ __forceinline__ void take_again(typename Acc::Bits (&answers)[OUTPUTS_ABREAST<Acc>], u32 &unsure, const Abreast &all,
@@ -239,7 +265,7 @@ __device__ __forceinline__ void take_again(typename Acc::Bits (&answers)[OUTPUTS
 #pragma unroll
     for (u32 a = 0; a < A; ++a) {
         typename Acc::Bits answer;
-        if ((unsure >> a & 1) != 0 && acc[a].answer(answer, asked)) {
+        if ((unsure >> a & 1) != 0 && acc[a].answer(answer, asked_of(acc[a], asked))) {
             answers[a] = answer;
             unsure ^= 1u << a;
         }
@@ -258,7 +284,7 @@ __device__ __forceinline__ u32 write_few(const Acc (&acc)[OUTPUTS_ABREAST<Acc>],
     u32 unsure = 0;
 #pragma unroll
     for (u32 a = 0; a < A; ++a)
-        unsure |= acc[a].answer(answer[a], asked) ? 0 : 1u << a;
+        unsure |= acc[a].answer(answer[a], asked_of(acc[a], asked)) ? 0 : 1u << a;
     unsure &= (1u << mine.count) - 1;
     if constexpr (GeneralOf<Acc>::SETTLES_LATER) {
 #pragma unroll

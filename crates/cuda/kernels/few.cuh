@@ -88,6 +88,7 @@ struct FarFloats : FewOf<FloatTotal<T>> {
     f64 sum = 0.0, error = 0.0, far = 0.0, size = 0.0;
     // Of f64, the upper half of the largest magnitude, doubled.
     u32 most = 0;
+    u32 missing = 0; // NaNs that are as if they were not there
 
     template <int V, int N, class Number>
     __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
@@ -109,6 +110,10 @@ struct FarFloats : FewOf<FloatTotal<T>> {
     // these that leaves the format below is of sums so small that they are exact. Rounding does not change the order of numbers.
     __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
     {
+        if (asked.n == 0) {
+            answer = asked.ask == MEAN ? NOT_A_NUMBER<T> : Bits(0);
+            return true;
+        }
         if constexpr (LONG) {
             // A NaN, as its upper half says.
             if (most > u32(0x7ff) << 21) {
@@ -178,6 +183,7 @@ struct FewFloats : FewOf<FloatTotal<T>> {
 
     f64 sum = 0.0;
     Spread<T, 4> spread;
+    u32 missing = 0;
 
     template <int V, int N, class Number>
     __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
@@ -195,6 +201,8 @@ struct FewFloats : FewOf<FloatTotal<T>> {
             return true;
         }
         answer = narrow<T>(asked.ask == MEAN ? quotient(sum, asked.n) : sum);
+        if (asked.n == 0)
+            answer = asked.ask == MEAN ? NOT_A_NUMBER<T> : Bits(0);
         return spread.holds();
     }
 };
@@ -206,6 +214,7 @@ struct FewFloats<f64> : FewOf<FloatTotal<f64>> {
 
     f64 sum = 0.0, error = 0.0;
     bool is_exact = true;
+    u32 missing = 0;
 
     template <int V, int N, class Number>
     __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)

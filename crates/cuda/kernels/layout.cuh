@@ -71,6 +71,7 @@ enum Flags : u32 {
     ABSOLUTE = 1,
     OMITS = 2,
     HAS_INITIAL = 8, // 4 is in strided_extremes.cuh
+    BOTH_ENDS = 16,  // every second block answers the next word after `ask`
 };
 
 // The parameters of a reduction of a view: crates/cuda/src/engine/layout.rs has the same struct.
@@ -105,4 +106,7 @@ struct Layout {
     // Whether NaNs are as if they were not there.
     __device__ __forceinline__ bool omits() const { return (flags & OMITS) != 0; }
     __device__ __forceinline__ bool has_initial() const { return (flags & HAS_INITIAL) != 0; }
+    // Which end this block answers, and which block it is of those that do.
+    __device__ __forceinline__ u32 which_end() const { return (flags & BOTH_ENDS) != 0 ? blockIdx.x % 2 : 0; }
+    __device__ __forceinline__ u32 block() const { return (flags & BOTH_ENDS) != 0 ? blockIdx.x / 2 : blockIdx.x; }
 };

@@ -28,11 +28,11 @@ __device__ __forceinline__ typename Element<T>::Bits nearest(f64 hi, f64 lo)
 }
 
 // x 2^exponent / (n + rest), or its root, of a positive x that is off by less than 2^-95 and `part` of itself. False where that may be on
-// either side of the middle between two numbers, or is near an end of what f64 has, where low parts are lost.
+// either side of the middle between two numbers, or is near an end of what f64 has.
 template <class T>
 __device__ __forceinline__ bool nearest_real(Double x, f64 n, f64 rest, int exponent, bool root, typename Element<T>::Bits &answer, f64 part = 0.0)
 {
-    // No answer would be sure.
+    // No answer in f64 would be sure, and few others.
     if (!(part < of_bits(u64(1023 - 54) << 52)))
         return false;
     x = over(x, n, rest);
@@ -41,8 +41,13 @@ __device__ __forceinline__ bool nearest_real(Double x, f64 n, f64 rest, int expo
         x = root_of({mul(x.hi, odd), mul(x.lo, odd)});
         exponent = (exponent - (exponent & 1)) / 2;
     }
+    // The biased exponent. With 2048 the number is 2^1025 at least, whatever it is off by; with -54, it is below half of the last bit there is.
     const int place = int(bits_of(x.hi) >> 52) + exponent;
-    if (place < 128 || place > 1023 + 960)
+    if (place <= -54 || place >= 2048) {
+        answer = place < 0 ? 0 : Element<T>::INFINITE;
+        return true;
+    }
+    if (place < 128 || place == 2047)
         return false;
     // In two steps: neither the power nor the number leaves the format between them.
     const int half = exponent / 2;

@@ -2,7 +2,8 @@
 //
 // Threads take elements one by one, or by the unit where the elements of an output lie together (units.cuh); neighbours take what is
 // nearest in memory. 2^log_lanes threads of a block share an output; gridDim.y blocks share its elements if there are few outputs, and the
-// last of them folds what all have left. Where both ends are asked for, other blocks answer the second one, which is the next word: gridDim.z.
+// last of them folds what all have left. Where both ends are asked for, every second block answers the second one, so that both read the
+// same elements at about the same time, of which memory is asked once.
 //
 // From one thread of a block to the next the elements of an output change first, 2^log_near of them; then outputs; then elements again:
 //
@@ -15,7 +16,7 @@
 //     SINGLES, MOST                 elements that a thread has under way one by one; those that are taken at once, at most
 //     take<V>(bits, number, asked)  takes elements, whose numbers in the callers' order are number(unit, i): V of them are a unit
 //     SETTLES                       whether it may refuse: then take says so, and settle(elements, asked) takes them in
-//     IS_END                        if there is another end, which blocks may be asked for: those of blockIdx.z 1
+//     IS_END                        if there is another end, which blocks may be asked for
 //     merge, WORDS, word, of_words  as in tally.cuh; merging is commutative and associative
 //     write(out, place, asked)      leaves the answer
 //     Parts, parts()                if there is something else to merge than what takes elements; then fold_fronts(distances) folds what lanes
@@ -74,7 +75,7 @@ struct Share {
         const u32 near = threadIdx.x & ((1u << log_near) - 1), rest = threadIdx.x >> log_near;
         which = rest & (groups - 1);
         slot = near | rest / groups << log_near;
-        output = blockIdx.x * groups + which;
+        output = layout.block() * groups + which;
         first = min(blockIdx.y * layout.share, layout.elements.len);
         last = min(first + layout.share, layout.elements.len);
     }
@@ -390,7 +391,7 @@ __device__ __forceinline__ Acc fold_lanes(const Acc &acc, const Share &share, bo
 template <class Acc>
 __device__ __forceinline__ u64 *partial(const Layout &layout, u32 output, u32 p)
 {
-    const u64 place = HAS_ENDS<Acc> ? u64(blockIdx.z) * layout.outputs.len + output : output;
+    const u64 place = HAS_ENDS<Acc> ? u64(layout.which_end()) * layout.outputs.len + output : output;
     return layout.partials + (place * gridDim.y + p) * Acc::WORDS;
 }
 
@@ -556,7 +557,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         acc = fold_lanes(acc, share, folded);
 
     // Thread t has the block's t-th output now; if it has no lanes beside it, it has had that all the time.
-    const u32 output = blockIdx.x * share.groups + threadIdx.x;
+    const u32 output = layout.block() * share.groups + threadIdx.x;
     const bool has_one = threadIdx.x < share.groups && output < layout.outputs.len;
     const auto find_if = [&](bool lost, bool folds) {
         if constexpr (Acc::MAY_BE_LOST) {
@@ -582,8 +583,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         if (threadIdx.x == 0) {
             // What the block has written is there before its ticket is, and what others have is read after theirs.
             __threadfence();
-            const u32 ticket = HAS_ENDS<Acc> ? blockIdx.z * gridDim.x + blockIdx.x : blockIdx.x;
-            is_last = atomicInc(reinterpret_cast<u32 *>(layout.tickets + ticket), gridDim.y - 1) == gridDim.y - 1;
+            is_last = atomicInc(reinterpret_cast<u32 *>(layout.tickets + blockIdx.x), gridDim.y - 1) == gridDim.y - 1;
             __threadfence();
         }
         __syncthreads();
@@ -611,7 +611,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
     if constexpr (Acc::MAY_BE_LOST)
         find_if(has_one && !acc.write(layout.out, number, asked), gridDim.y > 1);
     else if (has_one)
-        acc.write(layout.out, HAS_ENDS<Acc> ? number + blockIdx.z * layout.apart : number, asked);
+        acc.write(layout.out, HAS_ENDS<Acc> ? number + layout.which_end() * layout.apart : number, asked);
 }
 
 // Begins a kernel: STRIDED(name, blocks)(layout) { ... }, for launches of which `blocks` fit a multiprocessor.

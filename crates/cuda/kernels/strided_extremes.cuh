@@ -17,7 +17,7 @@ struct ViewExtreme : ExtremeOf<T> {
     struct Asked : Base::Asked {
         bool tells;
         __device__ __forceinline__ Asked(const Layout &layout)
-            : Base::Asked(layout.ask + blockIdx.z, layout.omits(), layout.overflow), tells((layout.flags & TELLS) != 0)
+            : Base::Asked(layout.ask + layout.which_end(), layout.omits(), layout.overflow), tells((layout.flags & TELLS) != 0)
         {
         }
     };

@@ -101,7 +101,7 @@ __device__ __forceinline__ void write_together(Answer *out, u64 place, i64 dista
     output.flush();
 }
 
-// And of accumulators whose answers have `bytes` bytes. What those of no place leave is written nowhere.
+// And of accumulators whose answers have `bytes` bytes.
 template <class Answer, class Acc, u32 N>
 __device__ __forceinline__ void write_if_of_size(void *out, u64 place, i64 distance, u32 count, u32 bytes, const Acc (&accs)[N], char *room,
     const typename Acc::Asked &asked)
@@ -111,7 +111,8 @@ __device__ __forceinline__ void write_if_of_size(void *out, u64 place, i64 dista
             Answer answers[N];
 #pragma unroll
             for (u32 i = 0; i < N; ++i)
-                accs[i].write(answers, i, asked);
+                if (i < count)
+                    accs[i].write(answers, i, asked);
             write_together(static_cast<Answer *>(out), place, distance, count, answers, room);
         }
     }

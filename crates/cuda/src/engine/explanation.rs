@@ -184,7 +184,7 @@ impl Engine {
         match route.walk {
             _ if ends.is_none() => {}
             // One launch has blocks for both ends, or a payload tells both.
-            Walk::View(..) => explained.launch.grid[2] = 2,
+            Walk::View(_, plan) => explained.launch = plan.launch_of_ends(),
             Walk::Payloads(_) if !route.reorders => {}
             _ => explained.launches *= 2,
         }

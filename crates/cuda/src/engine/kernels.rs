@@ -109,6 +109,12 @@ impl Tally {
         })
     }
 
+    /// Whether the kernel for outputs of few elements omits NaNs: not where it takes an element of
+    /// each output as the origin of others, or tells where they are.
+    pub(super) fn omits_abreast(self) -> bool {
+        matches!(self, Tally::Sums | Tally::Extremes | Tally::Squares | Tally::Products)
+    }
+
     /// The kernel for segments, if there is one.
     pub(super) fn segments(self) -> Option<&'static Entry> {
         Some(match self {

@@ -75,7 +75,8 @@ impl Question {
         });
         let (size, [kept, reduced]) = (view.dtype.size(), [&split.kept[..], &split.reduced]);
         let abreast = tally
-            .filter(|_| !answer.omits && matches!(forced, None | Some(ForcedWalk::Abreast)))
+            .filter(|tally| !answer.omits || tally.omits_abreast())
+            .filter(|_| matches!(forced, None | Some(ForcedWalk::Abreast)))
             .and_then(|tally| abreast::outputs_of_a_thread(tally, &table, forced.is_some()))
             .and_then(|n| Layout::abreast(view.address, size, kept, reduced, numbered, n));
         let layout =

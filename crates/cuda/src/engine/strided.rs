@@ -31,6 +31,8 @@ const BLOCK_ELEMENTS: usize = 1 << 29;
 const ALONE: usize = 5;
 /// Bytes that neighbouring threads should read together.
 const LINE: usize = 128;
+/// In `kernels/layout.cuh`.
+const BOTH_ENDS: u32 = 16;
 
 /// How outputs and their elements are shared by threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +156,8 @@ impl Strided {
         if sharing.splits == 1 {
             workspace = [0, 0];
         }
-        let blocks = i32::try_from(sharing.blocks).ok()?.unsigned_abs();
+        // There may be as many once more, for the other end.
+        let blocks = u32::try_from(sharing.blocks).ok().filter(|&n| n < 1 << 30)?;
         let splits = u16::try_from(sharing.splits).ok()?;
         let grid = [blocks, u32::from(splits), 1];
         let launch = Launch { grid, ..Launch::linear(1, THREADS as u32) };
@@ -173,6 +176,12 @@ impl Strided {
             bytes_of_a_thread: self.bytes_of_a_thread,
             workspace: self.workspace.iter().sum(),
         }
+    }
+
+    /// The launch that answers both ends: every second block has the other one.
+    pub(super) fn launch_of_ends(&self) -> Launch {
+        let [blocks, splits, depth] = self.launch.grid;
+        Launch { grid: [2 * blocks, splits, depth], ..self.launch }
     }
 
     fn program(&self, answer: Answer) -> Program {
@@ -196,9 +205,12 @@ impl Engine {
         stream: Stream,
     ) -> Result<()> {
         let device = &*self.device;
-        let Strided { sharing, mut launch, workspace, .. } = *plan;
-        launch.grid[2] = if second.is_some() { 2 } else { 1 };
-        let [zeros, partials] = workspace.map(|bytes| bytes * u64::from(launch.grid[2]));
+        let Strided { sharing, workspace, .. } = *plan;
+        let (launch, ends) = match second {
+            Some(_) => (plan.launch_of_ends(), 2),
+            None => (plan.launch, 1),
+        };
+        let [zeros, partials] = workspace.map(|bytes| bytes * ends);
         let mut parameters = Parameters {
             out: to,
             apart: second.map_or(0, |second| second.wrapping_sub(to).cast_signed())
@@ -206,7 +218,7 @@ impl Engine {
             overflow: scratch.overflow(),
             initial: answer.initial,
             ask: answer.asked(),
-            flags: answer.flags(),
+            flags: answer.flags() | if second.is_some() { BOTH_ENDS } else { 0 },
             log_lanes: sharing.lanes.trailing_zeros(),
             log_near: sharing.near.trailing_zeros(),
             share: sharing.share as u32,

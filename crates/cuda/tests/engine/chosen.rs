@@ -294,6 +294,39 @@ fn initial_values_and_answers_of_f64_of_long_rows() {
     long_rows(Arc::new(Sim::new(options)), &[&[20_011], &[3, 40_002], &[66_000]]);
 }
 
+/// An initial value of totals that are far smaller than their terms, whose elements are brought once more: by the block that
+/// has them, by the last of those that share them, and by each of these.
+fn begun_and_lost(device: &Arc<dyn Device>, shapes: &[[usize; 2]]) {
+    let mut random = Random(355);
+    for &[rows, len] in shapes {
+        let elements = rows * len;
+        let layout = Layout::contiguous(&[rows, len], 8);
+        // Pairs that cancel, and what is left besides, 900 binades below.
+        let far = |random: &mut Random| {
+            let large = random.unit() * 2f64.powi(900);
+            [large, -large, random.unit() * 2f64.powi(-(random.below(64) as i32))]
+        };
+        let all: Vec<f64> =
+            (0..elements.div_ceil(3)).flat_map(|_| far(&mut random)).take(elements).collect();
+        let sample = Sample::of(layout, &all);
+        for blocks in [None, Some(7)] {
+            let shape = Shape { blocks, ..Shape::default() };
+            let engine = Engine::with_shape(Arc::clone(device), shape);
+            for reduced in [[false, true], [true, false]] {
+                let case = Case { number: Op::Sum.into(), out: None, marks: false, initial: true };
+                assert!(ask(&engine, &case, &sample, &reduced, &mut random));
+            }
+        }
+    }
+}
+
+#[test]
+fn initial_values_of_lost_totals() {
+    let options = Options { checks: Checks::ALL, ..Options::default() };
+    let device: Arc<dyn Device> = Arc::new(Sim::new(options));
+    begun_and_lost(&device, &[[40, 90], [3, 5000], [1, 132_000]]);
+}
+
 #[test]
 fn chosen_elements() {
     let options = Options { checks: Checks::ALL, ..Options::default() };
@@ -305,6 +338,7 @@ fn chosen_elements_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     long_rows(Arc::clone(&device), &[&[1 << 21], &[3, 300_001], &[5000, 4096]]);
     [10, 100_000, 1 << 21].into_iter().for_each(|count| what_stands_for_others(&device, count));
+    begun_and_lost(&device, &[[40, 90], [3, 5000], [1, 1 << 20]]);
     drawn(device, 352, up_to(4000, 400), 100_000);
 }
 

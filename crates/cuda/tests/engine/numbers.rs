@@ -1196,7 +1196,8 @@ fn few_elements(engines: &[Engine], seed: u64, rounds: usize) {
                 continue;
             }
             let op = one_of(ops, dtype, &mut random);
-            check(&engines[0], op, &sample, &reduced, &format!("{pattern}, round {round}"));
+            let number = Number { omits_nan: random.place(3) == 0, ..op.into() };
+            check(&engines[0], number, &sample, &reduced, &format!("{pattern}, round {round}"));
         }
     }
 }
@@ -1214,6 +1215,8 @@ fn few_floats(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
         "specials",
         "finite bits",
         "one huge",
+        "half NaN",
+        "decades and NaN",
     ];
     let ops = [Op::Sum, Op::Mean, Op::Norm1, Op::SumSq, Op::Norm2, Op::Var, Op::Std, Op::Prod];
     let mut random = Random(thorough::seed(seed));
@@ -1226,8 +1229,9 @@ fn few_floats(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
                 let sample = Sample::new(dtype, layout, pattern, &mut random);
                 for op in ops {
                     turn += 1;
+                    let number = Number { omits_nan: pattern.ends_with("NaN"), ..op.into() };
                     if keep(turn) {
-                        check(&engines[0], op, &sample, &[true, false], pattern);
+                        check(&engines[0], number, &sample, &[true, false], pattern);
                     }
                 }
             }
