@@ -35,13 +35,23 @@ __device__ __forceinline__ u64 widened(typename Element<T>::Bits bits)
         return u64(Element<T>::key(bits));
 }
 
+// The marks of a vector's elements.
+template <int V>
+struct MarksOf {
+    using Type = typename PackOf<V>::Type;
+};
+template <>
+struct MarksOf<2> {
+    using Type = u16;
+};
+
 // What becomes of elements.
 template <class T>
 struct Chooser {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     static constexpr int V = 16 / int(sizeof(Bits));
-    using Marks = typename PackOf<(V < 4 ? 4 : V)>::Type;
+    using Marks = typename MarksOf<V>::Type;
 
     u32 choice;
     u64 fill;
@@ -80,13 +90,48 @@ struct Chooser {
         }
         return some;
     }
-    template <class Pack>
-    static __device__ __forceinline__ Pack read(const void *at)
+    // Vectors that lie `apart` from each other and are aligned alike. All loads are on their way before one is waited for.
+    template <class Pack, int N>
+    static __device__ __forceinline__ void read(Pack (&packs)[N], const char *at, u32 apart)
     {
         const u32 off = u32(u64(at)) % sizeof(Pack);
-        const Pack *const before = reinterpret_cast<const Pack *>(u64(at) - off);
-        const Pack low = before[0];
-        return off == 0 ? low : across(low, before[1], off);
+        at -= off;
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            packs[k] = *reinterpret_cast<const Pack *>(at + k * apart);
+        if (off == 0)
+            return;
+        Pack behind[N];
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            behind[k] = reinterpret_cast<const Pack *>(at + k * apart)[1];
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            packs[k] = beside(packs[k], behind[k], off);
+    }
+    template <class Pack>
+    static __device__ __forceinline__ Pack beside(const Pack &low, const Pack &high, u32 off)
+    {
+        if constexpr (sizeof(Pack) == 2)
+            return Pack((u32(high) << 16 | low) >> 8 * off);
+        else
+            return across(low, high, off);
+    }
+
+    // The elements of vectors that are `width` vectors apart, and their marks.
+    template <int N>
+    static __device__ __forceinline__ void read_inside(Marked (&some)[N], const Bits *from, const u8 *marks, u32 width)
+    {
+        uint4 items[N];
+        Marks its[N] = {};
+        read(items, reinterpret_cast<const char *>(from), width * 16);
+        if (marks != nullptr)
+            read(its, reinterpret_cast<const char *>(marks), width * V);
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            memcpy(some[k].items, &items[k], sizeof(items[k]));
+            memcpy(some[k].marks, &its[k], sizeof(its[k]));
+        }
     }
 
     // A part of a run of `len` elements, as `width` threads take it together, of which this is the lane-th.
@@ -97,19 +142,20 @@ struct Chooser {
         Marked some[VECTORS];
         int first[VECTORS];
 #pragma unroll
-        for (int k = 0; k < VECTORS; ++k) {
-            // What is read lies within the run.
-            constexpr int BESIDE = sizeof(Marks) > V ? sizeof(Marks) : V;
+        for (int k = 0; k < VECTORS; ++k)
             first[k] = begin + int((part * VECTORS + k) * width + lane) * V;
-            if (first[k] >= BESIDE && first[k] + 2 * BESIDE <= len) {
-                const uint4 items = read<uint4>(from + first[k]);
-                memcpy(some[k].items, &items, sizeof(items));
-                if (marks != nullptr) {
-                    const Marks its = read<Marks>(marks + first[k]);
-                    memcpy(some[k].marks, &its, sizeof(its));
-                }
-            } else if (first[k] < len) {
-                some[k] = at_end(from, marks, first[k], len);
+        // What is read lies within the run.
+        if (first[0] >= V && first[VECTORS - 1] + 2 * V <= len) {
+            read_inside(some, from + first[0], marks == nullptr ? marks : marks + first[0], width);
+        } else {
+#pragma unroll
+            for (int k = 0; k < VECTORS; ++k) {
+                Marked one[1];
+                if (first[k] >= V && first[k] + 2 * V <= len)
+                    read_inside(one, from + first[k], marks == nullptr ? marks : marks + first[k], width);
+                else if (first[k] < len)
+                    one[0] = at_end(from, marks, first[k], len);
+                some[k] = one[0];
             }
         }
 #pragma unroll

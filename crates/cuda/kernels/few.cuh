@@ -86,7 +86,8 @@ struct FarFloats : FewOf<FloatTotal<T>> {
     static constexpr bool SHIFTS = false, LONG = sizeof(Bits) == 8;
 
     f64 sum = 0.0, error = 0.0, far = 0.0, size = 0.0;
-    // Of f64, the upper half of the largest magnitude, doubled.
+    // Of f64, the upper half of the largest magnitude, doubled: of infinities, this.
+    static constexpr u32 INFINITE = u32(0x7ff) << 21;
     u32 most = 0;
     u32 missing = 0; // NaNs that are as if they were not there
 
@@ -115,9 +116,10 @@ struct FarFloats : FewOf<FloatTotal<T>> {
             return true;
         }
         if constexpr (LONG) {
-            // A NaN, as its upper half says.
-            if (most > u32(0x7ff) << 21) {
-                answer = NOT_A_NUMBER<T>;
+            // A NaN, as its upper half says. Beside infinities of one sign, the sum is infinite, unless finite elements have brought it to the
+            // other one: then it is NaN.
+            if (most > INFINITE || most == INFINITE && sum == sum) {
+                answer = most > INFINITE ? NOT_A_NUMBER<T> : bits_of(sum);
                 return true;
             }
         } else if (!is_finite(sum)) {
@@ -151,10 +153,12 @@ struct FarFloats : FewOf<FloatTotal<T>> {
                 return true;
             }
         }
-        const f64 n = f64(asked.n);
-        const f64 q = __ddiv_rn(all.hi, n);
+        // The quotient by a reciprocal is off by less than two units, so that what is left of it is exact; that of the rest is rounded once where
+        // it is no quotient of numbers (Markstein 1990).
+        const f64 n = f64(asked.n), part = __drcp_rn(n);
+        const f64 q = mul(all.hi, part);
         const Double left = two_sum(fused(-q, n, all.hi), all.lo);
-        const f64 rest = __ddiv_rn(left.hi, n);
+        const f64 about = mul(left.hi, part), rest = fused(fused(-about, n, left.hi), part, about);
         if constexpr (LONG) {
             const u32 exponent = u32(bits_of(q) >> 52) & 0x7ff;
             if (off == 0.0 && left.lo == 0.0 && fused(-rest, n, left.hi) == 0.0 && exponent > 128) {
@@ -214,13 +218,14 @@ struct FewFloats<f64> : FewOf<FloatTotal<f64>> {
 
     f64 sum = 0.0, error = 0.0;
     bool is_exact = true;
-    u32 missing = 0;
+    u32 most = 0, missing = 0;
 
     template <int V, int N, class Number>
     __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
     {
 #pragma unroll
         for (int k = 0; k < N; ++k) {
+            most = max(most, u32(bits[k] >> 32) << 1);
             const Double next = two_sum(sum, of_bits(asked.of(bits[k])));
             const Double left = two_sum(error, next.lo);
             sum = next.hi;
@@ -229,13 +234,14 @@ struct FewFloats<f64> : FewOf<FloatTotal<f64>> {
         }
     }
 
-    // An exact sum is one of those that are far apart of which nothing is left.
+    // An exact sum is one of those that are far apart of which nothing is left, and one with NaNs or infinities needs no more.
     __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
     {
         Again all;
         all.sum = sum;
         all.error = error;
-        return is_exact && all.answer(answer, asked);
+        all.most = most;
+        return (is_exact || most >= Again::INFINITE) && all.answer(answer, asked);
     }
 };
 

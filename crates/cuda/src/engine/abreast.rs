@@ -28,9 +28,14 @@ const SHORT_ROWS: usize = 24;
 const COLUMNS: [usize; 2] = [5, 8];
 
 /// Outputs that a thread has of a table, if these are many and have few elements (or it is `forced`):
-/// `OUTPUTS_ABREAST` in the kernels.
-pub(super) fn outputs_of_a_thread(tally: Tally, table: &Table, forced: bool) -> Option<usize> {
-    tally.abreast()?;
+/// `OUTPUTS_ABREAST` in the kernels. `omits` says that NaNs are omitted, which rows and columns do not.
+pub(super) fn outputs_of_a_thread(
+    tally: Tally,
+    table: &Table,
+    omits: bool,
+    forced: bool,
+) -> Option<usize> {
+    tally.abreast().filter(|_| !omits || tally.omits_abreast())?;
     let (size, len) = (table.dtype.size(), table.elements.len);
     let outputs = if size == 1 { 8 } else { 16 / size };
     if !(1..=FEW_ELEMENTS).contains(&len) {
@@ -57,7 +62,7 @@ pub(super) fn outputs_of_a_thread(tally: Tally, table: &Table, forced: bool) -> 
         c.takes_one_launch() && (c.tables() == 1 || c.columns * size >= NARROW)
     };
     let columns = || tall && ColumnTable::of(table).is_some_and(wide);
-    let tables = tally.has_tables() && (rows || columns());
+    let tables = !omits && tally.has_tables() && (rows || columns());
     let many = table.outputs.len >= LEAST_THREADS * outputs;
     // Their answers cost less than those of other walks whatever elements are like.
     let fewest = few && tally != Tally::Products && len <= AT_ONCE;

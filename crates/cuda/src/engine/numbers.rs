@@ -203,7 +203,7 @@ impl Engine {
             let other = |&one: &Number| one != number && one.op.kind() == number.op.kind();
             let ends = matches!(number.op, Op::Min | Op::Max | Op::ArgMin | Op::ArgMax);
             let both = ends && numbers.iter().any(other);
-            let walk = if both { Question::walk_of_ends(view) } else { None };
+            let walk = if both { Question::walk_of_ends(view, reduced) } else { None };
             let forced = self.shape.walk.or(walk);
             let Some(one) = scratch.known.take(number, view, reduced, forced)? else { continue };
             check_alignment(at, one.question.table.outputs.len, one.question.answer.out)?;

@@ -51,9 +51,11 @@ const MANY_ROWS: core::ops::Range<usize> = 64..1024;
 /// Bytes of a row of a table that leave most of a block idle, and bytes that do not where
 /// what is reduced is no sum of floats and each table has many rows.
 pub(super) const NARROW: usize = 64;
-const NARROW_AND_TALL: usize = 8;
-/// Rows of such a table.
-const TALL: usize = 4096;
+const NARROWEST: usize = 8;
+/// Bytes of a table, by those of an element, whose columns a view serves better where no floats are
+/// summed; and of rows in several parts.
+const SMALL_COLUMNS: [usize; 4] = [4 * SMALL, 2 * SMALL, MODEST, MODEST];
+const SMALL_PARTS: usize = 3 * SMALL;
 /// Bytes of a row that is neither short nor long enough for what comes at its ends.
 const SCATTERED_ROWS: core::ops::RangeInclusive<usize> = 384..=MOST_SHORT_ROW;
 /// Rows of columns of floats that make a thread's accumulator worth its end, of one table, and
@@ -246,14 +248,15 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
         let of_a_warp = row <= short_rows::most_bytes(answer, table.dtype);
         let in_parts = row > MOST_SHORT_ROW;
         many || !of_a_warp && bytes <= most_bytes && (!sums || row <= most_row)
-            || of_a_warp && bytes <= SMALL && (in_parts || table.launches_of_rows() > 1)
+            || of_a_warp && bytes <= SMALL_PARTS && in_parts
+            || of_a_warp && bytes <= SMALL && table.launches_of_rows() > 1
             || !sums && ragged && SCATTERED_ROWS.contains(&row)
     } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
         let (tables, width) = (columns.tables(), columns.columns * size);
         let many = len >= MANY_ROWS.end;
         if !sums {
-            let idle = width < NARROW && !(width >= NARROW_AND_TALL && len >= TALL);
-            return bytes <= SMALL || tables > 1 && idle && len >= FEW_ROWS;
+            let idle = width < NARROW && len >= FEW_ROWS || width < NARROWEST;
+            return bytes <= SMALL_COLUMNS[size.ilog2() as usize] || tables > 1 && idle;
         }
         let some = if squares { SOME_ROWS_OF_SQUARES } else { SOME_ROWS };
         let ragged = !columns.is_aligned() && width >= 4 * NARROW;
