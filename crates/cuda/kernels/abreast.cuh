@@ -139,12 +139,7 @@ __device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], c
                 for (int k = 1; k < U; ++k)
                     some.bits[k] = e + k < layout.elements.len ? bits[k][a] : acc[a].first;
             }
-            if constexpr (Acc::SETTLES) {
-                if (!acc[a].template take<1>(some.bits, number, asked))
-                    acc[a].settle(some, asked);
-            } else {
-                acc[a].template take<1>(some.bits, number, asked);
-            }
+            give<1>(acc[a], some, number, asked);
         }
     }
 }
@@ -161,13 +156,7 @@ __device__ __noinline__ bool take_generally(const Abreast &all, const char *data
         some.bits[0] = *reinterpret_cast<const Bits *>(data + u64(all.layout.elements.at(e).elements) * sizeof(Bits));
         if (all.layout.omits())
             omit(acc, some.bits, Bits(asked.fill()));
-        const auto number = [](int, int) { return u64(0); };
-        if constexpr (Acc::SETTLES) {
-            if (!acc.template take<1>(some.bits, number, asked))
-                acc.settle(some, asked);
-        } else {
-            acc.template take<1>(some.bits, number, asked);
-        }
+        give<1>(acc, some, [](int, int) { return u64(0); }, asked);
     }
     if constexpr (Acc::MAY_BE_LOST)
         return !acc.write(all.layout.out, number, asked);

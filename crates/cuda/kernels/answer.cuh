@@ -71,7 +71,7 @@ __device__ __forceinline__ typename Element<T>::Bits float_quotient(const Trunca
     Bits answer = 0;
     bool sure = !t.inexact && n >> 53 == 0;
     if constexpr (sizeof(Bits) == 8) {
-        sure = sure && nearest_real<T>(t.high, t.low, t.exponent, n, 1, false, answer);
+        sure = sure && nearest_quotient<T>(leading(t.high, t.low), t.exponent, n, 1, false, answer);
     } else {
         // Nothing here leaves what f64 has. What is cut off of the total, and the rounded quotient, make less than 2^-51 of that.
         const f64 x = mul(f64(t.high & ~u64(0x7ff)), of_bits(u64(1023 + 64 + t.exponent) << 52)), q = quotient(x, n);

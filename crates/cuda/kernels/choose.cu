@@ -9,6 +9,8 @@ constexpr int THREADS = 256;
 // Elements of a thread that are on their way at once, and vectors where elements lie together.
 constexpr int EACH = 8;
 constexpr int VECTORS = 4;
+// Blocks that fit a multiprocessor: elements that do not lie together want many threads.
+constexpr int BLOCKS = 4;
 constexpr int AXES = 6;
 
 // The elements from one step to the next, in the source, in the target and among the marks.
@@ -247,7 +249,7 @@ __device__ __forceinline__ void choose(const typename Element<T>::Bits *from, vo
 
 #define AXIS(i) u32 len##i, i64 from##i, i64 to##i, i64 marks##i
 
-extern "C" __global__ void __launch_bounds__(THREADS) NAMED(choose, ELEMENT)(const Element<ELEMENT>::Bits *from, void *to, const u8 *marks,
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAMED(choose, ELEMENT)(const Element<ELEMENT>::Bits *from, void *to, const u8 *marks,
     u32 choice, u64 fill, u32 *seen, u32 rows, u32 log, u32 count, AXIS(0), AXIS(1), AXIS(2), AXIS(3), AXIS(4), AXIS(5))
 {
     const Axis axes[AXES] = {{len0, from0, to0, marks0}, {len1, from1, to1, marks1}, {len2, from2, to2, marks2}, {len3, from3, to3, marks3},

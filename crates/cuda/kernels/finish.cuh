@@ -78,43 +78,12 @@ __device__ __forceinline__ void write(void *out, i64 place, Number x)
     static_cast<Number *>(out)[place] = x;
 }
 
-// NaNs may be as if they were not there. Sums, means and variances of shorter floats may be f64. Sums of floats may have an initial value.
+// NaNs may be as if they were not there. Sums, means and variances of shorter floats may be f64.
 enum Manner : u32 {
     OMITS_NAN = 1,
-    IN_F64 = 2,
-    HAS_INITIAL = 4
+    IN_F64 = 2
 };
 
-// Adds a float to a payload's limbs, whose carries are still to move, or to the counters behind them.
-template <class T>
-__device__ __forceinline__ void add_to(u64 *limbs, typename Element<T>::Bits bits)
-{
-    using Format = Element<T>;
-    const bool negative = (bits & Format::SIGN) != 0;
-    const auto magnitude = Format::magnitude(bits);
-    if (magnitude >= Format::INFINITE) {
-        ++limbs[SumFormat<T>::LIMBS + (magnitude > Format::INFINITE ? 1 : negative ? 3 : 2)];
-        return;
-    }
-    const Parts<T> parts(magnitude);
-    const int offset = parts.exponent - SumFormat<T>::LSB, shift = offset % 32;
-    const u64 below = parts.significand << shift, above = shift == 0 ? 0 : parts.significand >> (64 - shift);
-    const u64 digits[] = {u32(below), below >> 32, above};
-#pragma unroll
-    for (int i = 0; i < 3; ++i) {
-        if (digits[i] != 0)
-            limbs[offset / 32 + i] += negative ? -digits[i] : digits[i];
-    }
-}
-
-template <class T>
-__device__ __forceinline__ void write_real(void *out, i64 place, const Truncated &real, u32 manner)
-{
-    if (sizeof(typename Element<T>::Bits) < 8 && (manner & IN_F64) != 0)
-        write(out, place, real.round<f64>());
-    else
-        write(out, place, real.template round<T>());
-}
 template <class T>
 __device__ __forceinline__ void write_special(void *out, i64 place, const Specials<T> &specials, u32 manner)
 {
@@ -129,7 +98,7 @@ __device__ __forceinline__ void write_special(void *out, i64 place, const Specia
 // nothing is left that has an extreme. `manner` is as `Manner` says.
 #define FINISHING_KERNEL(name) \
     extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(name, ELEMENT)(const u64 *payloads, u64 words, u32 count, u32 each, \
-        u32 ask, u32 manner, u64 initial, void *out, i64 step, u32 *overflow) \
+        u32 ask, u32 manner, void *out, i64 step, u32 *overflow) \
     { \
         wait_for_launch_ahead(); \
         __shared__ u64 some[FINISH_WORDS]; \
@@ -138,5 +107,5 @@ __device__ __forceinline__ void write_special(void *out, i64 place, const Specia
             some[i / length * pitch + i % length] = read_left(payloads + first * words + i); \
         __syncthreads(); \
         if (threadIdx.x < here) \
-            finish<ELEMENT>(some + threadIdx.x * pitch, ask, manner, initial, out, (first + threadIdx.x) * step, overflow); \
+            finish<ELEMENT>(some + threadIdx.x * pitch, ask, manner, out, (first + threadIdx.x) * step, overflow); \
     }

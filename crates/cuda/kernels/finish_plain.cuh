@@ -43,17 +43,13 @@ __device__ __forceinline__ auto larger_magnitude(typename Element<T>::Key greate
 }
 
 template <class T>
-__device__ __forceinline__ void finish(u64 *payload, u32 ask, u32 manner, u64 initial, void *out, i64 place, u32 *overflow)
+__device__ __forceinline__ void finish(u64 *payload, u32 ask, u32 manner, void *out, i64 place, u32 *overflow)
 {
     const bool omits = (manner & OMITS_NAN) != 0;
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     if (ask == TOTAL || ask == MEAN) {
         constexpr int LIMBS = SumFormat<T>::LIMBS;
-        if constexpr (Format::FLOAT) {
-            if ((manner & HAS_INITIAL) != 0)
-                add_to<T>(payload, Bits(initial));
-        }
         const u64 n = Format::FLOAT ? count_of(payload + LIMBS, omits) : payload[LIMBS];
         if constexpr (Format::FLOAT) {
             const Specials<T> specials = specials_of<T>(payload + LIMBS, omits);
@@ -62,7 +58,10 @@ __device__ __forceinline__ void finish(u64 *payload, u32 ask, u32 manner, u64 in
             if (n == 0 && ask == MEAN)
                 return write_special(out, place, Specials<T>{true}, manner);
             const Truncated total = total_of<SumFormat<T>>(payload);
-            write_real<T>(out, place, ask == MEAN ? total.divide(n) : total, manner);
+            if (sizeof(Bits) < 8 && (manner & IN_F64) != 0)
+                write(out, place, float_answer<f64>(total, ask, n));
+            else
+                write(out, place, float_answer<T>(total, ask, n));
         } else if (ask == TOTAL) {
             u64 total;
             if (!integer_total<T, LIMBS>(payload, total))

@@ -6,7 +6,7 @@
 #include "variance.cuh"
 
 template <class T>
-__device__ __forceinline__ void finish(const u64 *payload, u32 ask, u32 manner, u64, void *out, i64 place, u32 *overflow)
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, u32 manner, void *out, i64 place, u32 *overflow)
 {
     using Dot = typename Element<T>::Dot;
     if constexpr (Element<T>::FLOAT) {

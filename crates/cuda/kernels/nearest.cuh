@@ -57,15 +57,19 @@ __device__ __forceinline__ bool nearest_real(Double x, f64 n, f64 rest, int expo
     return answer == nearest<T>(hi, sub(lo, off));
 }
 
-// The same of an x of which {high, low} are the leading bits, the highest of which is 1, over n m.
+// {high, low}, of which the highest bit is 1, to 105 bits: 53 of them, and 75 that are rounded to as many.
+__device__ __forceinline__ Double leading(u64 high, u64 low)
+{
+    constexpr f64 UNIT = 18446744073709551616.0;
+    return fast_two_sum(mul(f64(high & ~u64(0x7ff)), UNIT), add(mul(f64(high & 0x7ff), UNIT), f64(low)));
+}
+
+// The same of an x over n m.
 template <class T>
-__device__ __forceinline__ bool nearest_real(u64 high, u64 low, int exponent, u64 n, u64 m, bool root, typename Element<T>::Bits &answer)
+__device__ __forceinline__ bool nearest_quotient(Double x, int exponent, u64 n, u64 m, bool root, typename Element<T>::Bits &answer)
 {
     if ((n | m) >> 53 != 0)
         return false;
-    // 53 bits, and 75 that are rounded to as many.
-    constexpr f64 UNIT = 18446744073709551616.0;
-    const f64 upper = mul(f64(high & ~u64(0x7ff)), UNIT), lower = add(mul(f64(high & 0x7ff), UNIT), f64(low));
     const f64 by = mul(f64(n), f64(m));
-    return nearest_real<T>(fast_two_sum(upper, lower), by, fused(f64(n), f64(m), -by), exponent, root, answer);
+    return nearest_real<T>(x, by, fused(f64(n), f64(m), -by), exponent, root, answer);
 }

@@ -98,18 +98,6 @@ constexpr bool IS_SAME = false;
 template <class A>
 constexpr bool IS_SAME<A, A> = true;
 
-// Gives an accumulator elements by the unit of V.
-template <int V, class Acc, int N, class Number>
-__device__ __forceinline__ void give(Acc &acc, const Elements<typename Acc::Bits, N> &some, Number number, const typename Acc::Asked &asked)
-{
-    if constexpr (Acc::SETTLES) {
-        if (!acc.template take<V>(some.bits, number, asked))
-            acc.settle(some, asked);
-    } else {
-        acc.template take<V>(some.bits, number, asked);
-    }
-}
-
 // The elements of a vector that a run has, which begins `ahead` elements behind the vector or before it; `fill` in the place of others.
 template <class T, int V>
 __device__ __forceinline__ uint4 keep(const uint4 &v, int ahead, int run, const uint4 &fill)

@@ -137,6 +137,18 @@ __device__ __forceinline__ void omit(Acc &acc, typename Acc::Bits (&bits)[N], ty
     }
 }
 
+// Gives an accumulator elements by the unit of V.
+template <int V, class Acc, int N, class Number>
+__device__ __forceinline__ void give(Acc &acc, const Elements<typename Acc::Bits, N> &some, Number number, const typename Acc::Asked &asked)
+{
+    if constexpr (Acc::SETTLES) {
+        if (!acc.template take<V>(some.bits, number, asked))
+            acc.settle(some, asked);
+    } else {
+        acc.template take<V>(some.bits, number, asked);
+    }
+}
+
 // Loads the units that there are, and of vectors the elements that lie in their runs.
 template <int V, int U, class Units>
 __device__ __forceinline__ void load_some(typename Units::Raw (&raw)[U], const Layout &layout, const Share &share, u32 e,
@@ -223,12 +235,7 @@ __device__ __forceinline__ void take_units(Acc &acc, const Layout &layout, const
                 const int k = from / V + unit;
                 return u64(layout.first_element + places[k].number + (from % V + i - before[k]) * layout.step);
             };
-            if constexpr (Acc::SETTLES) {
-                if (!acc.template take<V>(some.bits, number, asked))
-                    acc.settle(some, asked);
-            } else {
-                acc.template take<V>(some.bits, number, asked);
-            }
+            give<V>(acc, some, number, asked);
         }
     }
 }
@@ -244,13 +251,7 @@ __device__ __forceinline__ void take_initial(Acc &acc, const Layout &layout, con
 #pragma unroll
             for (int i = 0; i < FEW_AT_ONCE; ++i)
                 some.bits[i] = i == 0 ? Bits(layout.initial) : Bits(asked.fill());
-            const auto number = [](int, int) { return u64(0); };
-            if constexpr (Acc::SETTLES) {
-                if (!acc.template take<1>(some.bits, number, asked))
-                    acc.settle(some, asked);
-            } else {
-                acc.template take<1>(some.bits, number, asked);
-            }
+            give<1>(acc, some, [](int, int) { return u64(0); }, asked);
         }
     }
 }

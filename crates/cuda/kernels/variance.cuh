@@ -161,7 +161,7 @@ __device__ __noinline__ typename Element<T>::Bits exact_real(Numerator numerator
         return 0;
     const int unit = lsb - numerator.normalise();
     typename Element<T>::Bits answer;
-    if (nearest_real<T>(numerator.word(0), numerator.word(1), unit + 32 * (numerator.top - 3), n, m, root, answer))
+    if (nearest_quotient<T>(leading(numerator.word(0), numerator.word(1)), unit + 32 * (numerator.top - 3), n, m, root, answer))
         return answer;
     const Truncated t = over_product(numerator, unit, n, m);
     return (root ? t.sqrt() : t).template round<T>();
@@ -172,7 +172,7 @@ template <class T>
 __device__ __forceinline__ typename Element<T>::Bits exact_real(const Truncated &total, bool root)
 {
     typename Element<T>::Bits answer;
-    if (root && i64(total.high) < 0 && nearest_real<T>(total.high, total.low, total.exponent, 1, 1, true, answer))
+    if (root && i64(total.high) < 0 && nearest_quotient<T>(leading(total.high, total.low), total.exponent, 1, 1, true, answer))
         return answer;
     return (root ? total.sqrt() : total).template round<T>();
 }

@@ -217,15 +217,14 @@ impl Engine {
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
         // SAFETY: passed on from the caller.
-        unsafe { self.finish(answer, &all, None, scratch.overflow(), stream)? };
+        unsafe { self.finish(answer, &all, scratch.overflow(), stream)? };
         if !answer.may_overflow(usize::MAX) {
             return Ok(true);
         }
         scratch.saw_overflow(&*self.device, stream).map(|seen| !seen)
     }
 
-    /// Launches the kernel that makes numbers of payloads, and of the bits of an initial value that
-    /// comes to each sum of floats.
+    /// Launches the kernel that makes numbers of payloads.
     ///
     /// # Safety
     /// As for [`finish_into`](Self::finish_into); `overflow` is the word for
@@ -234,7 +233,6 @@ impl Engine {
         &self,
         answer: Answer,
         payloads: &Payloads,
-        initial: Option<u64>,
         overflow: Address,
         stream: Stream,
     ) -> Result<()> {
@@ -254,8 +252,7 @@ impl Engine {
                 Argument::from(now),
                 Argument::from(each),
                 Argument::from(answer.asked_of_payloads()),
-                Argument::from(answer.manner() | u32::from(initial.is_some()) << 2),
-                Argument::from(initial.unwrap_or(0)),
+                Argument::from(answer.manner()),
                 Argument::from(to + (first * step * size) as u64),
                 Argument::from(step as i64),
                 Argument::from(overflow),

@@ -314,19 +314,17 @@ impl Engine {
         Ok(fits || !scratch.saw_overflow(&*self.device, stream)?)
     }
 
-    /// Numbers of floats that are finished from payloads of rows in place, with an initial value or in
-    /// f64; says whether they are.
+    /// Numbers of floats that are finished in f64 from payloads of rows in place; says whether they are.
     ///
     /// # Safety
     /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).
     unsafe fn finished(&self, asked: Asked<'_>, scratch: &mut Scratch) -> Result<bool> {
         let Asked { number, view, chosen, reduced, to, stream } = asked;
-        let Chosen { marks: None, initial, out } = *chosen else { return Ok(false) };
+        let Chosen { marks: None, initial: None, out: Some(DType::F64) } = *chosen else {
+            return Ok(false);
+        };
         let ends = matches!(number.op.kind(), Kind::Sum | Kind::AbsSum | Kind::Moments);
-        let fits = if initial.is_some() { number == Op::Sum.into() } else { ends && out.is_some() };
-        let to_f64 = out.is_none_or(|out| out == DType::F64);
-        if !fits || !to_f64 || !view.dtype.is_float() || self.shape.walk == Some(ForcedWalk::Views)
-        {
+        if !ends || !view.dtype.is_float() || self.shape.walk == Some(ForcedWalk::Views) {
             return Ok(false);
         }
         let question = Question::of(number, view, reduced, Some(ForcedWalk::Tables))?;
@@ -338,10 +336,10 @@ impl Engine {
             !plan.gathers && table.is_in_order() && (few || row >= WORTH_PAYLOADS * plan.words)
         };
         let Some(plan) = plan.filter(serves) else { return Ok(false) };
-        answer.out = out.unwrap_or(answer.out);
+        answer.out = DType::F64;
         check_alignment(to, table.outputs.len, answer.out)?;
         // SAFETY: passed on from the caller.
-        unsafe { self.launch_payloads(&[(answer, to)], &table, &plan, initial, scratch, stream) }
+        unsafe { self.launch_payloads(&[(answer, to)], &table, &plan, scratch, stream) }
     }
 
     /// Numbers of a copy of the elements.

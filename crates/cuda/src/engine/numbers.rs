@@ -317,7 +317,7 @@ impl Engine {
                             .chain(with.iter().map(other))
                             .collect();
                         let table = &question.table;
-                        (self.launch_payloads(&all, table, plan, None, scratch, stream)?, with)
+                        (self.launch_payloads(&all, table, plan, scratch, stream)?, with)
                     }
                     _ => {
                         (self.launch_route(question, &route, at, scratch, stream)?, Several::new())
@@ -458,14 +458,7 @@ impl Engine {
                     return self.launch_gathered_rows(answer, table, plan, to, scratch, stream);
                 }
                 Walk::Payloads(plan) => {
-                    return self.launch_payloads(
-                        &[(answer, to)],
-                        table,
-                        plan,
-                        None,
-                        scratch,
-                        stream,
-                    );
+                    return self.launch_payloads(&[(answer, to)], table, plan, scratch, stream);
                 }
             }
         }
@@ -473,8 +466,7 @@ impl Engine {
     }
 
     /// Leaves a payload of each output in the workspace, that of the first answer, and makes the
-    /// numbers of all answers of it and of an initial value, if there is one; says whether memory was
-    /// enough for it.
+    /// numbers of all answers of it; says whether memory was enough for it.
     ///
     /// # Safety
     /// As for [`make_numbers`](Self::make_numbers).
@@ -483,7 +475,6 @@ impl Engine {
         answers: &[(Answer, Address)],
         table: &Table,
         plan: &PayloadPlan,
-        initial: Option<u64>,
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
@@ -507,7 +498,7 @@ impl Engine {
                     let payloads = Payloads { at, words, count, to, step, is_ahead };
                     // SAFETY: the payloads were left before on the stream; each
                     // output has its place.
-                    unsafe { self.finish(answer, &payloads, initial, overflow, stream)? };
+                    unsafe { self.finish(answer, &payloads, overflow, stream)? };
                 }
                 at += 8 * (words * run.count) as u64;
             }

@@ -2,11 +2,11 @@
 
 use super::abreast;
 use super::answer::{Answer, Ask};
+use super::catalogue::FEW_ELEMENTS;
 use super::layout::{Layout, Row};
 use super::number::Number;
 use super::plan::ForcedWalk;
 use super::route::{has_long_rows, is_for_strides, leaves_payloads};
-use super::short_rows::{MOST_BYTES, MOST_PARTS};
 use super::strided::Strided;
 use super::table::{Order, Table};
 use super::view::DeviceView;
@@ -15,11 +15,12 @@ use core::cell::OnceCell;
 use warpfold_core::layout::Split;
 use warpfold_core::op::{Kind, Op};
 
-/// Bytes of an array that two launches take longer for than a view, which both ends share; and of a
-/// run of elements of an output where they do so of a larger array, if elements are not bytes.
-/// Measured on an H200 over 166 tables of 256 KiB to 96 MiB.
+/// Bytes of an array that two launches take longer for than a view, which both ends share; the
+/// same, by the bytes of an element, of outputs of more than few elements side by side, or of runs of
+/// so many bytes. Measured on an H200 over 166 tables of 256 KiB to 96 MiB.
 const SMALL: usize = 1 << 20;
-const RUN: core::ops::RangeInclusive<usize> = 128..=MOST_PARTS * MOST_BYTES;
+const LARGER: [usize; 4] = [4 * SMALL, 16 * SMALL, 64 * SMALL, 64 * SMALL];
+const RUN: core::ops::RangeInclusive<usize> = 128..=1024;
 
 /// What is answered with numbers.
 pub(super) struct Question {
@@ -104,19 +105,20 @@ impl Question {
             && self.table == other.table
     }
 
-    /// How both ends of a view are walked, if one launch is all they take: where neighbours are
-    /// other outputs', or runs are neither short nor such as leave payloads, which tell both.
+    /// How both ends of a view are walked, if one launch is all they take.
     pub(super) fn walk_of_ends(view: &DeviceView, reduced: &[bool]) -> Option<ForcedWalk> {
         let size = view.dtype.size();
+        let axes = || view.shape.iter().zip(&view.strides).zip(reduced);
         let bytes = view.shape.iter().product::<usize>().saturating_mul(size);
-        let axes = view.shape.iter().zip(&view.strides).zip(reduced);
+        let len: usize = axes().filter(|(_, is)| **is).map(|((n, _), _)| n).product();
         let nearest =
-            axes.filter(|&((&n, _), _)| n > 1).min_by_key(|((_, step), _)| step.unsigned_abs());
-        let is_one_launch = match nearest {
+            axes().filter(|((n, _), _)| **n > 1).min_by_key(|((_, step), _)| step.unsigned_abs());
+        let is_quick = match nearest {
             Some(((&run, _), true)) => size > 1 && RUN.contains(&run.saturating_mul(size)),
             _ => true,
         };
-        (bytes <= SMALL || is_one_launch).then_some(ForcedWalk::Views)
+        let larger = bytes <= LARGER[size.ilog2() as usize] && len > FEW_ELEMENTS && is_quick;
+        (bytes <= SMALL || larger).then_some(ForcedWalk::Views)
     }
 
     /// The same of an array that lies so many bytes behind, modulo 2^64, and is aligned alike.

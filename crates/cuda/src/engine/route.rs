@@ -256,7 +256,11 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
         let many = len >= MANY_ROWS.end;
         if !sums {
             let idle = width < NARROW && len >= FEW_ROWS || width < NARROWEST;
-            return bytes <= SMALL_COLUMNS[size.ilog2() as usize] || tables > 1 && idle;
+            let most = match answer.tally() {
+                Some(Tally::Sums) => SMALL,
+                _ => SMALL_COLUMNS[size.ilog2() as usize],
+            };
+            return bytes <= most || tables > 1 && idle;
         }
         let some = if squares { SOME_ROWS_OF_SQUARES } else { SOME_ROWS };
         let ragged = !columns.is_aligned() && width >= 4 * NARROW;

@@ -180,10 +180,11 @@ fn shapes_have_the_walks_that_serve_them_best() {
     assert_eq!(f32s(Op::Max, &[(64, gone), (256, kept), (3136, gone)]), Some("view"));
     assert_eq!(f32s(Op::Prod, &[(1 << 20, kept), (64, gone)]), Some("view"));
     assert_eq!(f32s(Op::Prod, &[(64, gone), (1 << 20, kept)]), Some("view"));
+    assert_eq!(f32s(Op::Range, &[(64, gone), (1 << 20, kept)]), Some("columns"));
     // Both ends are one launch.
-    assert_eq!(f32s(Op::Range, &[(64, gone), (1 << 20, kept)]), Some("view"));
-    assert_eq!(f32s(Op::Range, &[(1 << 20, kept), (100, gone)]), Some("view"));
-    assert_eq!(f32s(Op::Range, &[(1 << 20, kept), (20, gone)]), Some("short rows"));
+    assert_eq!(f32s(Op::Range, &[(64, gone), (1 << 16, kept)]), Some("view"));
+    assert_eq!(f32s(Op::Range, &[(1 << 16, kept), (100, gone)]), Some("view"));
+    assert_eq!(f32s(Op::Range, &[(1 << 16, kept), (20, gone)]), Some("short rows"));
     assert_eq!(f32s(Op::Range, &[(64, kept), (1 << 22, gone)]), Some("rows"));
     assert_eq!(f32s(Op::Sum, &[(3, gone), (1 << 20, kept)]), Some("outputs abreast"));
     assert_eq!(f32s(Op::Var, &[(1 << 20, kept), (3, gone), (2, kept)]), Some("outputs abreast"));

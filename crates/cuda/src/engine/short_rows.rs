@@ -20,7 +20,7 @@ const WARP: usize = 32;
 pub(super) const MOST_BYTES: usize = 16 * VECTORS * WARP;
 /// Parts of the longest rows that it reads in several. Measured on an H200: with them, rows of 2 to 6 KiB
 /// take 0.4 to 0.9 of the time of a payload for each, and those of 8 KiB as long.
-pub(super) const MOST_PARTS: usize = 4;
+const MOST_PARTS: usize = 4;
 
 /// More launches than this are not worth it...
 const MANY_LAUNCHES: usize = 32;
