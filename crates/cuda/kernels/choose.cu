@@ -9,8 +9,8 @@ constexpr int THREADS = 256;
 // Elements of a thread that are on their way at once, and vectors where elements lie together.
 constexpr int EACH = 8;
 constexpr int VECTORS = 4;
-// Blocks that fit a multiprocessor: elements that do not lie together want many threads.
-constexpr int BLOCKS = 4;
+// Blocks that fit a multiprocessor: elements that do not lie together want many threads, and those of a byte many registers.
+constexpr int BLOCKS = sizeof(Element<ELEMENT>::Bits) == 1 ? 2 : 4;
 constexpr int AXES = 6;
 
 // The elements from one step to the next, in the source, in the target and among the marks.

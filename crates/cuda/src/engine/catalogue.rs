@@ -335,7 +335,12 @@ pub(super) const FINISH_MOMENTS: Entry = Entry::even("finish_moments", ALL, 128,
 pub(super) const GATHER: Entry = Entry::even("gather", WORDS, 256, 1);
 
 /// copies of any axes to rows: of elements that marks choose, and to f64.
-pub(super) const CHOOSE: Entry = Entry::even("choose", ALL, 256, 4);
+pub(super) const CHOOSE: Entry = Entry {
+    stem: "choose",
+    elements: ALL,
+    threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
+    blocks: [2, 2, 4, 4, 4, 2, 4, 4, 4, 4, 4, 4, 4],
+};
 
 /// copies of any axes to rows: of two ends.
 pub(super) const PAIR: Entry = Entry::even("pair", ALL, 128, 1);
