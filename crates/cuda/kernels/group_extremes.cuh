@@ -76,8 +76,13 @@ __device__ __forceinline__ void find_extremes_of_groups(const Groups &all)
             const u64 rank = *all.word(0, group);
             const bool some = rank != 0 || all.is_marked(Extremes::HAS_LAST, group);
             all.present[group] = some;
+            // A group without rows has zeros.
             if (some)
                 Extremes::Extreme::write(Bits(~rank), all.out, group, asked);
+            else if (!Extremes::Extreme::Format::FLOAT && asked.ask == MAGNITUDE)
+                static_cast<u64 *>(all.out)[group] = 0;
+            else
+                static_cast<Bits *>(all.out)[group] = 0;
             *all.word(0, group) = 0;
         });
         return;

@@ -153,8 +153,8 @@ impl Case {
     }
 }
 
-const OPS: [Op; 7] =
-    [Op::Mean, Op::Sum, Op::Norm1, Op::Max, Op::Min, Op::CountNan, Op::CountNonzero];
+const OPS: [Op; 8] =
+    [Op::Mean, Op::Sum, Op::Norm1, Op::Max, Op::Min, Op::NormInf, Op::CountNan, Op::CountNonzero];
 
 fn sweep(device: &Arc<dyn Device>, blocks: Option<u32>, rows: usize, seed: u64) {
     let mut random = Random(seed);

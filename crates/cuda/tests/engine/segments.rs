@@ -124,7 +124,7 @@ fn check_tiles(device: &Arc<dyn Device>, lens: &[usize], data: Data, shift: usiz
         memory.copy_in(Stream::DEFAULT, (shift * size) as u64, &bytes).unwrap();
         let address = memory.address() + (shift * size) as u64;
         let array = Array { address, len: len as u64, dtype };
-        let ops = [Op::Sum, Op::Mean, Op::Norm1, Op::Max, Op::CountNonzero];
+        let ops = [Op::Sum, Op::Mean, Op::Norm1, Op::Max, Op::NormInf, Op::CountNonzero];
         // SAFETY: both buffers hold what is said, and nobody writes to them.
         let made =
             unsafe { engine.numbers_of_segments(&ops, array, &segments, None, Stream::DEFAULT) };
