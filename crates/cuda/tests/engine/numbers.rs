@@ -2414,6 +2414,21 @@ fn misfits(engine: &Engine) {
     }
 }
 
+/// Variances of payloads whose terms cancel, from a few bits to nearly all: leading words are not enough for each.
+#[test]
+fn variances_of_long_rows_that_cancel() {
+    let engine = tables(sim(Schedule::Lockstep));
+    let mut random = Random(0x7c3d);
+    for bits in [0, 2, 4, 5, 6, 8, 12, 20, 25] {
+        let items: Vec<f64> =
+            (0..2 * 2100).map(|_| f64::from(1 << bits) + random.unit() - 0.5).collect();
+        let sample = Sample::of(Layout::contiguous(&[2, 2100], 8), &items);
+        for op in [Op::Var, Op::Std] {
+            check(&engine, op, &sample, &[false, true], &format!("{bits} bits"));
+        }
+    }
+}
+
 #[test]
 fn roots_and_variances_round_as_core_rounds_them() {
     rounding_of_squares(&sim(Schedule::Lockstep));
