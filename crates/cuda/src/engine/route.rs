@@ -48,8 +48,8 @@ const MODERATE: usize = 64 << 20;
 const MODEST: usize = 16 << 20;
 /// Rows of columns of floats that are many for a thread, and for a block of a table.
 const MANY_ROWS: core::ops::Range<usize> = 64..1024;
-/// Bytes of a row of a table that leave most of a block idle, and bytes that do not where
-/// what is reduced is no sum of floats and each table has many rows.
+/// Bytes of a row of a table that leave most of a block idle, and bytes that do so however few
+/// rows it has, where what is reduced is no sum of floats.
 pub(super) const NARROW: usize = 64;
 const NARROWEST: usize = 8;
 /// Bytes of a table, by those of an element, whose columns a view serves better where no floats are
