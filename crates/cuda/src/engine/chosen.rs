@@ -342,7 +342,7 @@ impl Engine {
         unsafe { self.launch_payloads(&[(answer, to)], &table, &plan, scratch, stream) }
     }
 
-    /// Numbers of a copy of the elements.
+    /// Numbers of a copy of the elements, or of these if none is left out and their type serves.
     ///
     /// # Safety
     /// As for [`numbers_of_chosen_into`](Self::numbers_of_chosen_into).

@@ -54,8 +54,8 @@ impl Question {
         let at = [Some(view.address), None];
         let order = Order::of(answer.kind);
         let table = Table::new(view.dtype, at, &split.kept, &split.reduced, order);
-        let walk = forced.or_else(|| Question::walk_of_ends(view, reduced));
-        let end = |op: Op| Question::of(Number { op, ..number }, view, reduced, walk);
+        let walk = || forced.or_else(|| Question::walk_of_ends(view, reduced));
+        let end = |op: Op| Question::of(Number { op, ..number }, view, reduced, walk());
         let ends = match number.op {
             Op::Range if !leaves_payloads(answer, &table) => {
                 end(Op::Min)?.zip(end(Op::Max)?).map(|(min, max)| Box::new([min, max]))
