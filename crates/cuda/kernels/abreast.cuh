@@ -146,7 +146,7 @@ __device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], c
 
 // Takes the elements of one of a thread's outputs, in general, and leaves its answer. Returns whether its total is lost.
 template <class Acc>
-__device__ __noinline__ bool take_generally(const Abreast &all, const char *data, u32 number, const typename Acc::Asked &asked)
+__device__ __noinline__ bool take_generally(const Abreast &all, const char *data, u32 number, const typename Acc::Asked asked)
 {
     using Bits = typename Acc::Bits;
     Acc acc;
@@ -184,7 +184,7 @@ struct AbreastRoom<Acc, BYTES, true> {
 
 // Adds the elements of the block's lost outputs to superaccumulators, and leaves their answers. All threads of the block call it.
 template <class Acc, class Room>
-__device__ __noinline__ void find_abreast(const Abreast &all, const typename Acc::Asked &asked)
+__device__ __noinline__ void find_abreast(const Abreast &all, const typename Acc::Asked asked)
 {
     using Bits = typename Acc::Bits;
     constexpr u32 A = OUTPUTS_ABREAST<Acc>;
@@ -243,22 +243,19 @@ __device__ __forceinline__ typename Acc::Asked asked_of(const Acc &acc, const ty
         return asked;
 }
 
-// Answers once more what a thread is not sure of.
-template <class Again, class Acc>
-__device__ __forceinline__ void take_again(typename Acc::Bits (&answers)[OUTPUTS_ABREAST<Acc>], u32 &unsure, const Abreast &all,
-    const OutputsAt<Acc> &mine, const typename Acc::Asked &asked)
+// Answers once more what a thread is not sure of: a function of its own, whose registers would be missing where most outputs are sure.
+template <class Acc>
+__device__ __noinline__ u32 take_again(typename Acc::Bits (&answers)[OUTPUTS_ABREAST<Acc>], u32 unsure, const Abreast &all,
+    const OutputsAt<Acc> &mine, const typename Acc::Asked asked)
 {
     constexpr int A = OUTPUTS_ABREAST<Acc>;
-    Again acc[A];
+    typename Acc::Again acc[A];
     take_abreast<4>(acc, all, mine, asked);
 #pragma unroll
-    for (u32 a = 0; a < A; ++a) {
-        typename Acc::Bits answer;
-        if ((unsure >> a & 1) != 0 && acc[a].answer(answer, asked_of(acc[a], asked))) {
-            answers[a] = answer;
+    for (u32 a = 0; a < A; ++a)
+        if ((unsure >> a & 1) != 0 && acc[a].answer(answers[a], asked_of(acc[a], asked)))
             unsure ^= 1u << a;
-        }
-    }
+    return unsure;
 }
 
 // Leaves the answers of accumulators of few elements. Returns which of them are none: these are written over. All threads of the warp
@@ -278,12 +275,19 @@ __device__ __forceinline__ u32 write_few(const Acc (&acc)[OUTPUTS_ABREAST<Acc>],
     if constexpr (GeneralOf<Acc>::SETTLES_LATER) {
 #pragma unroll
         for (u32 a = 0; a < A; ++a)
-            if ((unsure >> a & 1) != 0 && acc[a].settles(gap_of<typename Acc::Item>(all, mine.of(all, a)), answer[a], asked))
+            if ((unsure >> a & 1) != 0 && acc[a].settles(gap_of<typename Acc::Item>(apart(all), mine.of(all, a)), answer[a], asked))
                 unsure ^= 1u << a;
     }
     if constexpr (GeneralOf<Acc>::HAS_AGAIN) {
-        if (unsure != 0)
-            take_again<typename Acc::Again>(answer, unsure, all, mine, asked);
+        if (unsure != 0) {
+            Bits again[A];
+            const OutputsAt<Acc> same = mine;
+            const u32 before = unsure;
+            unsure = take_again<Acc>(again, before, apart(all), same, asked);
+#pragma unroll
+            for (u32 a = 0; a < A; ++a)
+                answer[a] = ((before ^ unsure) >> a & 1) != 0 ? again[a] : answer[a];
+        }
         __syncwarp();
     }
     write_together(static_cast<Bits *>(all.layout.out), mine.number, i32(all.numbers), mine.count, answer, room);
@@ -292,7 +296,7 @@ __device__ __forceinline__ u32 write_few(const Acc (&acc)[OUTPUTS_ABREAST<Acc>],
 
 // Answers a thread's outputs in general. Returns which totals are lost. All threads of the block call it.
 template <class Acc>
-__device__ __noinline__ u32 answer_generally(const Abreast &all, u32 unsure, const typename Acc::Asked &asked)
+__device__ __noinline__ u32 answer_generally(const Abreast &all, u32 unsure, const typename Acc::Asked asked)
 {
     using General = typename Acc::General;
     if constexpr (Acc::HAS_TABLE)
@@ -333,7 +337,7 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
         u32 left = write_few(acc, all, mine, room, asked);
         if (!__syncthreads_or(left != 0))
             return;
-        left = answer_generally<Acc>(all, left, asked);
+        left = answer_generally<Acc>(apart(all), left, asked);
         if constexpr (General::MAY_BE_LOST) {
             if (__syncthreads_or(left != 0)) {
                 if (threadIdx.x == 0)
@@ -342,7 +346,7 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
                 for (u32 place = left != 0 ? atomicAdd(&shared.count, u32(__popc(left))) : 0; left != 0; left &= left - 1)
                     shared.lost[place++] = u16(threadIdx.x * A + __ffs(int(left)) - 1);
                 __syncthreads();
-                find_abreast<General, Room>(all, asked);
+                find_abreast<General, Room>(apart(all), asked);
             }
         }
     } else {
@@ -353,6 +357,7 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
 
 // Begins a kernel: ABREAST(name, blocks)(all) { ... }, for launches of which `blocks` fit a multiprocessor.
 #define ABREAST(name, blocks) \
+    HAS_PARAMETER(NAMED(abreast_##name, ELEMENT)) \
     static __device__ __forceinline__ void reduce(const Abreast &); \
     extern "C" __global__ void __launch_bounds__(STRIDED_THREADS, blocks) NAMED(abreast_##name, ELEMENT)(const __grid_constant__ Abreast all) \
     { \

@@ -71,7 +71,13 @@ __device__ __forceinline__ typename Element<T>::Bits float_quotient(const Trunca
     Bits answer = 0;
     bool sure = !t.inexact && n >> 53 == 0;
     if constexpr (sizeof(Bits) == 8) {
-        sure = sure && nearest_quotient<T>(leading(t.high, t.low), t.exponent, n, 1, false, answer);
+        // What a total near the lower end has of the last bit there is: quotients of such integers are often halves.
+        const int down = Element<T>::UNIT - 64 - t.exponent;
+        const u64 units = down >= 0 && down < 64 ? t.high >> down : 0, q = units / n, rest = units % n;
+        if (units != 0 && units << down == t.high && t.low == 0 && q >> 53 == 0)
+            answer = q + (rest > n - rest || (rest == n - rest && (q & 1) != 0));
+        else
+            sure = sure && nearest_quotient<T>(leading(t.high, t.low), t.exponent, n, 1, false, answer);
     } else {
         // Nothing here leaves what f64 has. What is cut off of the total, and the rounded quotient, make less than 2^-51 of that.
         const f64 x = mul(f64(t.high & ~u64(0x7ff)), of_bits(u64(1023 + 64 + t.exponent) << 52)), q = quotient(x, n);

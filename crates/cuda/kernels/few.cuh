@@ -90,6 +90,8 @@ struct FarFloats : FewOf<FloatTotal<T>> {
     static constexpr u32 INFINITE = u32(0x7ff) << 21;
     u32 most = 0;
     u32 missing = 0; // NaNs that are as if they were not there
+    // Small sums are taken times 2^SMALL.
+    static constexpr int SMALL = 512;
 
     template <int V, int N, class Number>
     __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
@@ -153,6 +155,10 @@ struct FarFloats : FewOf<FloatTotal<T>> {
                 return true;
             }
         }
+        // Far from the lower end of what f64 has: the rests below stay in it.
+        const bool is_small = LONG && fabs(all.hi) < of_bits(u64(1023 - 800) << 52);
+        const f64 up = is_small ? of_bits(u64(1023 + SMALL) << 52) : 1.0;
+        all = {mul(all.hi, up), mul(all.lo, up)};
         // The quotient by a reciprocal is off by less than two units, so that what is left of it is exact; that of the rest is rounded once where
         // it is no quotient of numbers (Markstein 1990).
         const f64 n = f64(asked.n), part = __drcp_rn(n);
@@ -160,13 +166,16 @@ struct FarFloats : FewOf<FloatTotal<T>> {
         const Double left = two_sum(fused(-q, n, all.hi), all.lo);
         const f64 about = mul(left.hi, part), rest = fused(fused(-about, n, left.hi), part, about);
         if constexpr (LONG) {
-            const u32 exponent = u32(bits_of(q) >> 52) & 0x7ff;
-            if (off == 0.0 && left.lo == 0.0 && fused(-rest, n, left.hi) == 0.0 && exponent > 128) {
-                // The quotient is q + rest, also where that is the middle between two numbers.
-                answer = bits_of(add(q, rest));
-                return true;
+            // The quotient is q + rest then, also where that is the middle between two numbers.
+            const bool is_exact = off == 0.0 && left.lo == 0.0 && fused(-rest, n, left.hi) == 0.0;
+            if (is_small) {
+                const bool is_sure = rounded_at({fabs(q), q < 0.0 ? -rest : rest}, -SMALL, is_exact, false, answer);
+                answer |= q < 0.0 ? Format::SIGN : 0;
+                return is_sure;
             }
-            return rounded({q, rest}, answer);
+            const bool is_sure = rounded({q, rest}, answer);
+            answer = is_exact ? bits_of(add(q, rest)) : answer;
+            return is_sure || is_exact;
         } else {
             const f64 beside = mul(fabs(q), of_bits(u64(1023 - 90) << 52));
             answer = nearest<T>(q, add(rest, beside));

@@ -31,7 +31,7 @@ struct LayoutWalk {
     LayoutAxis inner[LAYOUT_AXES - 1];
 
     // U places, `step` apart from `first` on. Their numbers in the callers' order, and which of the fastest axis they are, only if
-    // somebody wants to know.
+    // somebody wants to know. Most views have one axis or two: as a loop, those that are not there take no instructions and no registers.
     template <bool NUMBERED, bool INNER, int U>
     __device__ __forceinline__ void places(u32 first, u32 step, Place (&place)[U]) const
     {
@@ -41,20 +41,18 @@ struct LayoutWalk {
             index[k] = first + k * step;
             place[k] = {index[k] * elements, NUMBERED ? index[k] * numbers : 0, index[k]};
         }
+#pragma unroll 1
+        for (u32 a = 0; a < count; ++a) {
+            const LayoutAxis axis = inner[a];
 #pragma unroll
-        for (int a = 0; a < LAYOUT_AXES - 1; ++a) {
-            if (a < count) {
-                const LayoutAxis axis = inner[a];
-#pragma unroll
-                for (int k = 0; k < U; ++k) {
-                    const u32 rest = (__umulhi(index[k], axis.magic) + index[k]) >> axis.shift;
-                    place[k].elements += rest * axis.elements;
-                    if constexpr (NUMBERED)
-                        place[k].number += rest * axis.numbers;
-                    if (INNER && a == 0)
-                        place[k].inner -= rest * fastest;
-                    index[k] = rest;
-                }
+            for (int k = 0; k < U; ++k) {
+                const u32 rest = (__umulhi(index[k], axis.magic) + index[k]) >> axis.shift;
+                place[k].elements += rest * axis.elements;
+                if constexpr (NUMBERED)
+                    place[k].number += rest * axis.numbers;
+                if constexpr (INNER)
+                    place[k].inner -= a == 0 ? rest * fastest : 0;
+                index[k] = rest;
             }
         }
     }

@@ -28,10 +28,11 @@ __device__ __forceinline__ typename Element<T>::Bits nearest(f64 hi, f64 lo)
 }
 
 // x 2^exponent / (n + rest), or its root, of a positive x that is off by less than 2^-95 and `part` of itself. False where that may be on
-// either side of the middle between two numbers, or is near an end of what f64 has.
+// either side of the middle between two numbers.
 template <class T>
 __device__ __forceinline__ bool nearest_real(Double x, f64 n, f64 rest, int exponent, bool root, typename Element<T>::Bits &answer, f64 part = 0.0)
 {
+    constexpr bool LONG = sizeof(typename Element<T>::Bits) == 8;
     // No answer in f64 would be sure, and few others.
     if (!(part < of_bits(u64(1023 - 54) << 52)))
         return false;
@@ -41,20 +42,40 @@ __device__ __forceinline__ bool nearest_real(Double x, f64 n, f64 rest, int expo
         x = root_of({mul(x.hi, odd), mul(x.lo, odd)});
         exponent = (exponent - (exponent & 1)) / 2;
     }
-    // The biased exponent. With 2048 the number is 2^1025 at least, whatever it is off by; with -54, it is below half of the last bit there is.
+    // The biased exponent. With 2048 the number is 2^1025 at least, whatever it is off by; with SMALLEST, it is below half of the last bit there is.
+    constexpr int SMALLEST = LONG ? -54 : 1023 - 154;
     const int place = int(bits_of(x.hi) >> 52) + exponent;
-    if (place <= -54 || place >= 2048) {
-        answer = place < 0 ? 0 : Element<T>::INFINITE;
+    if (place <= SMALLEST || place >= 2048) {
+        answer = place >= 2048 ? Element<T>::INFINITE : 0;
         return true;
     }
-    if (place < 128 || place == 2047)
+    // Either side of these, numbers are rounded in other ways.
+    if (place == 1 || place == 2047)
         return false;
+    // Low parts leave f64 near its lower end. Normal numbers are taken times 2^UP, others in units of the last bit there is.
+    constexpr int UP = 256;
+    const bool is_normal = place > 1;
+    exponent += !LONG || place >= UP ? 0 : is_normal ? UP : 1074;
     // In two steps: neither the power nor the number leaves the format between them.
     const int half = exponent / 2;
     const f64 first = of_bits(u64(1023 + half) << 52), second = of_bits(u64(1023 + exponent - half) << 52);
-    const f64 hi = mul(mul(x.hi, first), second), lo = mul(mul(x.lo, first), second), off = mul(hi, add(of_bits(u64(1023 - 90) << 52), part));
+    f64 hi = mul(mul(x.hi, first), second), lo = mul(mul(x.lo, first), second), off = mul(hi, add(of_bits(u64(1023 - 90) << 52), part));
+    u64 origin = 0;
+    if (LONG && place < UP) {
+        origin = u64(UP) << 52;
+        // From 2^52 to 2^53, f64 are the integers. The sum of what is rounded off of that and of the low part is off by less than 2^-50.
+        if (!is_normal) {
+            origin = u64(1023 + 52) << 52;
+            const Double integer = two_sum(of_bits(origin), hi);
+            hi = integer.hi;
+            lo = add(lo, integer.lo);
+            off = add(off, of_bits(u64(1023 - 50) << 52));
+        }
+    }
     answer = nearest<T>(hi, add(lo, off));
-    return answer == nearest<T>(hi, sub(lo, off));
+    const bool sure = answer == nearest<T>(hi, sub(lo, off));
+    answer -= origin;
+    return sure;
 }
 
 // {high, low}, of which the highest bit is 1, to 105 bits: 53 of them, and 75 that are rounded to as many.

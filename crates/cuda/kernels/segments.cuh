@@ -447,7 +447,7 @@ __device__ __forceinline__ void take_waiting(const Segments &all, SegmentQueue &
         find(all, i, span);
         const auto asked = ask(span.len + all.has_initial);
         if constexpr (!IS_SAME<Quick, NoQuick>) {
-            Quick quick = taken<Quick>(all, span, 0, span.len, lane, 32, asked);
+            Quick quick = taken<Quick>(apart(all), span, 0, span.len, lane, 32, asked);
             __syncwarp();
             fold_neighbours(quick, 32);
             Bits answer;
@@ -457,7 +457,7 @@ __device__ __forceinline__ void take_waiting(const Segments &all, SegmentQueue &
                 continue;
             }
         }
-        Acc acc = taken<Acc>(all, span, 0, span.len, lane, 32, asked);
+        Acc acc = taken<Acc>(apart(all), span, 0, span.len, lane, 32, asked);
         __syncwarp();
         acc = folded_warp(acc);
         if (lane == 0)
@@ -600,7 +600,7 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
                 if (is_copied)
                     take_copy(quick, all, items, len, slot, lanes, asked);
                 else
-                    quick = taken<Quick>(all, {begin, len}, 0, len, slot, lanes, asked);
+                    quick = taken<Quick>(apart(all), {begin, len}, 0, len, slot, lanes, asked);
             }
             __syncwarp();
             fold_neighbours(quick, lanes);
@@ -617,9 +617,9 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
                 if (is_copied && Acc::WORDS <= 2)
                     take_copy(acc, all, items, len, slot, lanes, asked);
                 else if (is_copied)
-                    acc = taken_of_copy<Acc>(all, items, len, slot, lanes, asked);
+                    acc = taken_of_copy<Acc>(apart(all), items, len, slot, lanes, asked);
                 else
-                    acc = taken<Acc>(all, {begin, len}, 0, len, slot, lanes, asked);
+                    acc = taken<Acc>(apart(all), {begin, len}, 0, len, slot, lanes, asked);
             }
             __syncwarp();
             fold_neighbours(acc, lanes);
@@ -637,7 +637,7 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
             Span span;
             find(all, its, span);
             const auto asked = ask(span.len + all.has_initial);
-            absorb_span<Acc>(block, all, span, 0, span.len, asked);
+            absorb_span<Acc>(block, apart(all), span, 0, span.len, asked);
             if (threadIdx.x == 0)
                 write_words<Acc>(block.words, all.out, its, asked);
         }
@@ -729,7 +729,7 @@ __device__ __forceinline__ void reduce_run(const Segments &all, BlockWides<Acc> 
     const typename Acc::Asked &asked)
 {
     const u64 from = run.from * SEGMENT_PIECE, len = min(run.to * SEGMENT_PIECE, span.len) - from;
-    Acc acc = taken<Acc>(all, span, from, len, threadIdx.x, STRIDED_THREADS, asked);
+    Acc acc = taken<Acc>(apart(all), span, from, len, threadIdx.x, STRIDED_THREADS, asked);
     __syncwarp();
     acc = fold_threads(acc);
     const u32 slot = run.slot(blockIdx.x);
@@ -737,7 +737,7 @@ __device__ __forceinline__ void reduce_run(const Segments &all, BlockWides<Acc> 
     if constexpr (Acc::MAY_BE_LOST) {
         is_lost = is_lost || (threadIdx.x == 0 && !run.is_whole() && acc.gives_up());
         if (__syncthreads_or(is_lost)) {
-            absorb_span<Acc>(block, all, span, from, len, asked);
+            absorb_span<Acc>(block, apart(all), span, from, len, asked);
             if (run.is_whole()) {
                 if (threadIdx.x == 0)
                     write_words<Acc>(block.words, all.out, segment, asked);
@@ -845,6 +845,7 @@ __device__ __forceinline__ void reduce_segments(const Segments &all, Ask ask)
 
 // Begins a kernel: SEGMENTS(name, blocks)(all) { ... }, for launches of which `blocks` fit a multiprocessor.
 #define SEGMENTS(name, blocks) \
+    HAS_PARAMETER(NAMED(segments_##name, ELEMENT)) \
     static __device__ __forceinline__ void reduce(const Segments &); \
     extern "C" __global__ void __launch_bounds__(STRIDED_THREADS, blocks) NAMED(segments_##name, ELEMENT)(const __grid_constant__ Segments all) \
     { \

@@ -31,7 +31,7 @@
 
 #include "fold.cuh"
 #include "lost_outputs.cuh"
-#include "name.cuh"
+#include "parameter.cuh"
 #include "units.cuh"
 
 constexpr u32 STRIDED_THREADS = 256;
@@ -433,7 +433,7 @@ __device__ __forceinline__ Asked without(Asked asked, u32 missing)
 // Adds the block's elements of an output, once more, to superaccumulators; `count` threads call it, of which this is one.
 template <class Acc>
 __device__ __noinline__ void absorb_elements(typename Acc::Wides &wides, const Layout &layout, u32 first, u32 last, u32 output,
-    const typename Acc::Asked &asked, u32 thread, u32 count)
+    const typename Acc::Asked asked, u32 thread, u32 count)
 {
     using Bits = typename Acc::Bits;
     const char *data = place_of_output<Acc>(layout, output);
@@ -474,7 +474,7 @@ __device__ __forceinline__ void write_batch(const Layout &layout, const LostOutp
 
 // Adds the elements of the block's lost outputs: to answers, or to what blocks share.
 template <class Acc>
-__device__ __noinline__ void find_again(const Layout &layout, const typename Acc::Asked &asked)
+__device__ __noinline__ void find_again(const Layout &layout, const typename Acc::Asked asked)
 {
     using Wides = typename Acc::Wides;
     auto &room = shared_room<StridedRoom<Acc>>();
@@ -498,7 +498,7 @@ __device__ __noinline__ void find_again(const Layout &layout, const typename Acc
 // The same for the last of the blocks that share outputs: it adds what the others have found to what they have left, or all elements of
 // an output of which there are parts that are cut.
 template <class Acc>
-__device__ __noinline__ void fold_again(const Layout &layout, const typename Acc::Asked &asked)
+__device__ __noinline__ void fold_again(const Layout &layout, const typename Acc::Asked asked)
 {
     using Wides = typename Acc::Wides;
     auto &room = shared_room<StridedRoom<Acc>>();
@@ -565,9 +565,9 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
             if (__syncthreads_or(lost)) {
                 collect(shared_room<StridedRoom<Acc>>().lost, lost, output, acc.missing, acc.is_cut() && Acc::leaves_cut(asked));
                 if (folds)
-                    fold_again<Acc>(layout, asked);
+                    fold_again<Acc>(apart(layout), asked);
                 else
-                    find_again<Acc>(layout, asked);
+                    find_again<Acc>(apart(layout), asked);
             }
         }
     };
@@ -617,6 +617,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
 
 // Begins a kernel: STRIDED(name, blocks)(layout) { ... }, for launches of which `blocks` fit a multiprocessor.
 #define STRIDED(name, blocks) \
+    HAS_PARAMETER(NAMED(strided_##name, ELEMENT)) \
     static __device__ __forceinline__ void reduce(const Layout &); \
     extern "C" __global__ void __launch_bounds__(STRIDED_THREADS, blocks) NAMED(strided_##name, ELEMENT)(const __grid_constant__ Layout layout) \
     { \

@@ -2131,6 +2131,12 @@ fn sanitized_outputs_abreast_on_the_device() {
 }
 
 #[test]
+fn answers_at_the_lower_end_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    at_the_lower_end(&device);
+}
+
+#[test]
 fn outputs_abreast_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     few_elements(&abreast(&device), 412, 1300);
@@ -2427,6 +2433,41 @@ fn variances_of_long_rows_that_cancel() {
             check(&engine, op, &sample, &[false, true], &format!("{bits} bits"));
         }
     }
+}
+
+/// f64 near the lower end of what they can be: quotients and roots that are subnormal, halves of the last bit
+/// among them, or hardly normal, of any number of elements and by every walk.
+fn at_the_lower_end(device: &Arc<dyn Device>) {
+    let mut random = Random(0x10e4);
+    let mut engines = abreast(device);
+    engines.extend(walkers(device).into_iter().take(2));
+    engines.push(tables(Arc::clone(device)));
+    for len in [1, 2, 3, 4, 6, 16, 17, 600] {
+        let outputs = if len > 20 { 6 } else { 70 };
+        for bits in [2, 20, 50, 56, 64, 200] {
+            let mut item = || {
+                let unit = f64::from_bits(1 + random.below(1 << (bits - 1).min(51)));
+                let sign = if random.below(3) == 0 { -1.0 } else { 1.0 };
+                sign * unit * f64::exp2(f64::from(bits.max(51) - 51))
+            };
+            let items: Vec<f64> = (0..len * outputs).map(|_| item()).collect();
+            for (shape, reduced) in
+                [([outputs, len], [false, true]), ([len, outputs], [true, false])]
+            {
+                let sample = Sample::of(Layout::contiguous(&shape, 8), &items);
+                for op in [Op::Sum, Op::Mean, Op::Norm2, Op::Std] {
+                    for engine in &engines {
+                        check(engine, op, &sample, &reduced, &format!("{bits} bits"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_at_the_lower_end() {
+    at_the_lower_end(&sim(Schedule::Lockstep));
 }
 
 #[test]
