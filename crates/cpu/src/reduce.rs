@@ -180,10 +180,19 @@ impl Job<'_> {
         let mut found: Several<Option<Outputs>> = ops.iter().map(|_| None).collect();
         let dtype = plan.dtype();
         let scatter = scatter(plan, rules)?;
+        // Where one operation is worth a state, others of the same state have it, too.
+        let alone = |state: usize| {
+            let shared = ops.iter().filter(|other| other.1 == state);
+            let mut halves = shared.flat_map(|&(op, _)| {
+                let (one, two) = halves_of(op, dtype);
+                [Some(one), two].into_iter().flatten()
+            });
+            halves.all(|op| self.is_for(plan, op, rules, scatter))
+        };
         // Operations with one number each, and the place of what they are asked for.
         let mut halves: Several<Op> = Several::new();
         let mut places: Several<usize> = Several::new();
-        for (place, &(op, _)) in ops.iter().enumerate() {
+        for (place, &(op, state)) in ops.iter().enumerate() {
             let (one, two) = halves_of(op, dtype);
             // What is made of both ends of integers has a type that neither half has, and of nothing
             // there is a largest magnitude.
@@ -191,9 +200,7 @@ impl Job<'_> {
             if made && (rules.out.is_some() || op == Op::NormInf && self.marks.is_some()) {
                 continue;
             }
-            let alone =
-                [Some(one), two].into_iter().flatten().all(|op| self.is_for(plan, op, scatter));
-            if alone && self.views[1].is_some() == (op.arity() == 2) {
+            if alone(state) && self.views[1].is_some() == (op.arity() == 2) {
                 halves.extend([Some(one), two].into_iter().flatten());
                 places.resize(halves.len(), place);
             }
@@ -240,7 +247,7 @@ impl Job<'_> {
     }
 
     /// Whether accumulators may be faster than states.
-    fn is_for(&self, plan: &Plan<'_>, op: Op, scatter: Scatter) -> bool {
+    fn is_for(&self, plan: &Plan<'_>, op: Op, rules: &Rules, scatter: Scatter) -> bool {
         if plan.outputs() != 1 || self.marks.is_some() || scatter != Scatter::Near {
             return true;
         }
@@ -250,7 +257,11 @@ impl Job<'_> {
             // as good as the best; accumulators copy rows.
             Op::ArgMin | Op::ArgMax if !in_order && plan.has_rows_in_index_order(ROW) => usize::MAX,
             Op::ArgMin | Op::ArgMax if !in_order => IN_CACHE,
-            _ => most_alone(plan.dtype(), op),
+            _ => {
+                let dtype = plan.dtype();
+                let widened = rules.out == Some(DType::F64) && dtype != DType::F64;
+                most_alone(dtype, op, widened)
+            }
         };
         plan.len() <= most
     }

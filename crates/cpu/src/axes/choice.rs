@@ -65,15 +65,16 @@ const OFTEN_ZERO: usize = 4;
 
 /// Of more elements a single output is worth its state, as a rule.
 pub(crate) const LONG: usize = 4096;
-/// Of more squares of short floats one sum in 64 is not certain.
+/// Of more squares of f32 one sum in 64 is not certain.
 const MANY_SQUARES: usize = 1 << 22;
-/// Of more products of short floats that cancel, one sum in 4 is not.
+/// Of more products of f32 that cancel, one sum in 4 is not.
 const MANY_PAIRS: usize = 1 << 18;
 /// Sums of more products of f64 are bound by memory, whoever adds them.
-const BOUND_BY_MEMORY: usize = 1 << 19;
+const BOUND_BY_MEMORY: usize = 1 << 22;
 
-/// The most elements of a single output that accumulators answer faster than its state.
-pub(crate) fn most_alone(dtype: DType, op: Op) -> usize {
+/// The most elements of a single output that accumulators answer faster than its state; `widened` says
+/// whether answers are f64 of shorter floats.
+pub(crate) fn most_alone(dtype: DType, op: Op, widened: bool) -> usize {
     match (op, dtype) {
         // They may be settled early.
         (Op::Any | Op::All, _) => usize::MAX,
@@ -86,7 +87,10 @@ pub(crate) fn most_alone(dtype: DType, op: Op) -> usize {
         // States keep all digits, and add magnitudes one by one.
         (Op::Prod, _) if !dtype.is_float() => MOST_ELEMENTS,
         (Op::Norm1, DType::I32) => MOST_ELEMENTS,
-        (Op::SumSq | Op::Norm2, DType::F32) => MANY_SQUARES,
+        // Elements are brought to f64 in copies, which takes longer than what states do.
+        _ if widened => LONG,
+        (Op::SumSq | Op::Norm2 | Op::Var | Op::Std, DType::F32) => MANY_SQUARES,
+        (Op::SumSq | Op::Norm2 | Op::Var | Op::Std, DType::F16 | DType::BF16) => MOST_ELEMENTS,
         (Op::Dot, DType::F32) => MANY_PAIRS,
         (Op::SumSq | Op::Norm2 | Op::Dot, DType::F64) => BOUND_BY_MEMORY,
         // States round each term by itself.

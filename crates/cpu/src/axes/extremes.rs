@@ -11,7 +11,7 @@ use crate::order::ends;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use warpfold_core::element::{Key, Known, bf16, f16};
 use warpfold_core::op::Numbers;
-use warpfold_core::{Op, fpenv, prefetch};
+use warpfold_core::{Op, fpenv};
 
 /// The least of integers, in the order of their words combined with `flip`: the
 /// greatest is the least in the opposite order.
@@ -315,53 +315,6 @@ impl<W: Word> Order for Whole<W> {
     fn key(self, x: W) -> W {
         x ^ self.0
     }
-
-    /// Of 32 bits by vectors: of the loop in [`ends`] compilers leave these in memory.
-    #[inline(always)]
-    unsafe fn best<S: Simd>(self, items: &[W]) -> W {
-        const SIGN: u32 = 1 << 31;
-        if const { size_of::<W>() == 4 } {
-            let flip = self.0.wide() as u32 ^ SIGN;
-            // SAFETY: passed on from the caller.
-            if let Some(least) = unsafe { least_word::<S>(bytemuck::cast_slice(items), flip) } {
-                return W::of(u64::from(least ^ SIGN));
-            }
-        }
-        ends::<_, _, false>(items, |x| self.key(x)).0
-    }
-}
-
-/// The least of words combined with `flip`; `None` of fewer than a group of vectors has.
-///
-/// # Safety
-/// See [`Simd`].
-#[inline(always)]
-unsafe fn least_word<S: Simd>(items: &[u32], flip: u32) -> Option<u32> {
-    const GROUP: usize = 4;
-    let lanes = 2 * S::LANES;
-    let last = items.len().checked_sub(GROUP * lanes)?;
-    let mut words = [u32::MAX; 64 / size_of::<u32>()];
-    // SAFETY: the caller vouches for the instructions; each group is within the elements, and a
-    // vector has 64 bytes at most.
-    unsafe {
-        let (flip, mut least) = (S::wsplat(flip), [S::wsplat(u32::MAX); GROUP]);
-        let helps = prefetch::is_wanted();
-        for first in (0..items.len()).step_by(GROUP * lanes) {
-            // The last group has some of the elements before it, which change nothing.
-            let group = items.as_ptr().add(first.min(last));
-            if helps {
-                prefetch::ahead_always(core::slice::from_raw_parts(group, GROUP * lanes));
-            }
-            for (v, least) in least.iter_mut().enumerate() {
-                *least = S::wmin(*least, S::wxor(S::wload(group.add(v * lanes)), flip));
-            }
-        }
-        for v in 1..GROUP {
-            least[0] = S::wmin(least[0], least[v]);
-        }
-        S::wstore(least[0], words.as_mut_ptr());
-    }
-    Some(words.into_iter().fold(u32::MAX, u32::min))
 }
 
 /// Truth values, in the order of 0 and 1 combined with this word.
