@@ -4,7 +4,7 @@
 
 use super::answer::{Ask, check_alignment};
 use super::catalogue::{CHOOSE_AXES, CHOOSE_EACH, CHOOSE_THREADS, CHOOSE_VECTORS};
-use super::gather::{NONE, Step, joined};
+use super::gather::{NONE, SHORT, Step, joined};
 use super::kernels::Program;
 use super::number::Number;
 use super::numbers::Second;
@@ -26,6 +26,9 @@ const BLOCKS: usize = 32;
 const MOST: usize = 1 << 31;
 /// Bytes whose copy takes longer than three launches. Measured on an H200.
 const WORTH_LAUNCHES: usize = 16 << 20;
+/// Elements whose marks are brought into their order, where they lie in another one, before any is copied: bytes that lanes find
+/// far from each other take longer than two more launches do.
+const WORTH_ORDER: usize = 1 << 20;
 /// Elements of a run that are copied by vectors, whose numbers have 31 bits also behind its end.
 const LONG: core::ops::Range<usize> = 256..MOST - (1 << 16);
 /// Memory that is kept for copies: this part of the device's, or a workspace. What is more is allocated for each, which takes 2 ms a GiB.
@@ -234,6 +237,13 @@ fn copy_of(
     (all < MOST && steps.len() <= CHOOSE_AXES).then_some((steps, view))
 }
 
+/// Whether marks lie nearest to each other along another axis than elements and their copies do.
+fn has_marks_across(steps: &[Step]) -> bool {
+    let near =
+        steps.iter().filter(|step| step.marks != 0).min_by_key(|step| step.marks.unsigned_abs());
+    near.is_some_and(|near| near.len >= SHORT && near.to != steps[0].to)
+}
+
 impl Engine {
     /// Leaves the numbers of chosen elements in the device's memory at `to`, as
     /// [`numbers_into`](Self::numbers_into) does those of all, and says whether it did: `false`
@@ -358,15 +368,32 @@ impl Engine {
             return unsafe { self.make_numbers(question.as_ref(), to, scratch, stream) };
         }
         let copied = copy_of(view, chosen.marks.as_ref(), way.dtype);
-        let Some((steps, mut copy)) = copied else { return Ok(false) };
+        let Some((mut steps, mut copy)) = copied else { return Ok(false) };
         let (item, outputs) = (way.dtype.size(), outputs_of(view, reduced));
-        let bytes = (copy.shape.iter().product::<usize>() * item).next_multiple_of(16);
-        let wanted = (bytes + outputs * item + 16) as u64;
+        let len = copy.shape.iter().product::<usize>();
+        let bytes = (len * item).next_multiple_of(16);
+        let all = (bytes + outputs * item + 16).next_multiple_of(16) as u64;
+        let orders = (len >= WORTH_ORDER || self.shape.walk.is_some()) && has_marks_across(&steps);
+        let wanted = all + if orders { len as u64 } else { 0 };
         let (at, _) = scratch.chosen.reserve(&*self.device, stream, wanted, wanted)?;
         copy.address = at;
         let ends = [at, scratch.overflow()];
+        let mut ordered = chosen.clone();
+        if let Some(marks) = ordered.marks.as_mut().filter(|_| orders) {
+            let across = steps.iter().map(|&Step { len, to, marks: from, .. }| Step {
+                len,
+                from,
+                to,
+                ..NONE
+            });
+            // SAFETY: passed on from the caller for the marks; a byte for each is reserved behind all else.
+            unsafe { self.gather(1, marks.address, at + all, across.collect(), stream)? };
+            marks.address = at + all;
+            steps = joined(steps.into_iter().map(|step| Step { marks: step.to, ..step }).collect());
+        }
+        let (marked, asked) = (Asked { chosen: &ordered, ..asked }, asked);
         // SAFETY: passed on from the caller; there is room for the copy.
-        unsafe { self.choose(asked, ends, (way.fill, way.choice), &steps)? };
+        unsafe { self.choose(marked, ends, (way.fill, way.choice), &steps)? };
         let behind = at + bytes as u64;
         // SAFETY: as above; what is behind the copy has room for an element of each output, and one more.
         unsafe {
@@ -396,7 +423,7 @@ impl Engine {
             // Marked NaNs were infinite. A copy of nothing else tells their outputs: the greatest of
             // such an output is NaN, that of others is less than any mean.
             let least = with_element!(way.dtype, T => bits_of::<T>(f64::NEG_INFINITY));
-            self.choose(asked, [at, 0], (least, way.choice & WIDENS | ONLY_NAN), &steps)?;
+            self.choose(marked, [at, 0], (least, way.choice & WIDENS | ONLY_NAN), &steps)?;
             let (ask, second) = ((way.dtype, Ask::Greatest), Second::Of(behind));
             Ok(self.answered(Op::Max, &copy, reduced, behind, scratch, stream)?
                 && self.pair(ask, to, second, to, outputs, 0, stream)?)

@@ -14,7 +14,9 @@ const TILE: usize = GATHER_TILE;
 const BLOCKS: usize = 32;
 
 /// An axis along which fewer elements than this lie is too short for a warp.
-const SHORT: usize = 16;
+pub(super) const SHORT: usize = 16;
+/// So few elements next to each other leave those of the next axis near enough for a tile's writes.
+const FEW: usize = 4;
 
 /// An axis of a copy: its length, and the bytes from one step to the next in
 /// the source, in the target, and among marks where elements have some.
@@ -71,6 +73,9 @@ fn plan(steps: Vec<Step>) -> Copy {
     let mut transpose = false;
     if dense != 0 {
         let step = joined.remove(dense);
+        if joined[0].len <= FEW && joined.get(1).is_some_and(|next| next.len >= SHORT) {
+            joined.swap(0, 1);
+        }
         transpose = joined[0].len >= SHORT && step.len >= SHORT;
         let source_first = joined[0].len >= SHORT && step.len < SHORT;
         joined.insert(usize::from(!source_first), step);
@@ -166,6 +171,13 @@ mod tests {
         let short_source = plan(vec![step(3, 4, 400), step(100, 12, 4)]);
         assert_eq!(short_source.inner, [step(3, 4, 400), step(100, 12, 4)]);
         assert!(!short_target.transpose && !short_source.transpose);
+    }
+
+    #[test]
+    fn a_few_neighbours_stay_behind_the_tile() {
+        let copy = plan(vec![step(2, 4000, 1), step(50, 20, 2), step(20, 1, 100)]);
+        assert_eq!(copy.inner, [step(50, 20, 2), step(20, 1, 100), step(2, 4000, 1)]);
+        assert!(copy.transpose);
     }
 
     #[test]

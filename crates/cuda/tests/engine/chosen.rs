@@ -139,7 +139,9 @@ fn ask(
 }
 
 fn drawn(device: Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
-    let engine = Engine::new(device);
+    // One that walks views brings marks into the elements' order, however few they are.
+    let views = Shape { walk: Some(ForcedWalk::Views), ..Shape::default() };
+    let engines = [Engine::new(Arc::clone(&device)), Engine::with_shape(device, views)];
     let mut random = Random(thorough::seed(seed));
     let mut made = [0; 4];
     for round in 0..rounds {
@@ -195,7 +197,7 @@ fn drawn(device: Arc<dyn Device>, seed: u64, rounds: usize, most: usize) {
             initial: what & 2 == 2 && takes,
             out: (what & 4 == 4 && dtype.is_float()).then_some(DType::F64),
         };
-        if ask(&engine, &case, &sample, &reduced, &mut random) {
+        if ask(&engines[round / 2 % 2], &case, &sample, &reduced, &mut random) {
             made[0] += 1;
             made[1] += usize::from(case.marks);
             made[2] += usize::from(case.initial);
