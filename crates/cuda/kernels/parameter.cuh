@@ -2,7 +2,7 @@
 //
 // Once a function is given the address of a `__grid_constant__` parameter, the compiler loads each field from there in all of the kernel,
 // where it would name the field in the instruction that uses it. So the kernel's own code has the parameter, and such functions have what
-// `parameter()` says, of which the compiler knows nothing.
+// `apart` gives, of which the compiler knows nothing.
 
 #pragma once
 
