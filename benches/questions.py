@@ -12,6 +12,7 @@ import dataclasses
 import datetime
 import functools
 import json
+import math
 import platform
 import random
 import time
@@ -63,11 +64,21 @@ class Question(shapes.Case):
         return " ".join([super().__str__().strip(), f"[{self.data}]", *filter(None, words)])
 
 
-def draw(rng, most, types):
-    """One case; operations and their options are drawn after the shape."""
+def usual(rng, case):
+    """As many elements in the layouts that most arrays have: all of one, or a table of 16 to 4,096 columns over either axis."""
+    count = math.prod(case.shape)
+    columns = min(count, round(math.exp(rng.uniform(math.log(16), math.log(4096)))))
+    shape, axes = rng.choice((((count,), (0,)), ((count // columns, columns), (0,)), ((count // columns, columns), (1,))))
+    return dataclasses.replace(case, layout="", shape=shape, strides=(*shape[1:], 1), offset=0, axes=axes)
+
+
+def draw(rng, most, types, common=0.0):
+    """One case, of this share of usual layouts; operations and their options are drawn after the shape."""
     positional = rng.random() < 0.1
     menu = shapes.Menu({"argmin" if positional else "sum": types}, types, ("argmin",), 8)
     shape = shapes.draw(rng, 1 << 10, most, menu)
+    if common and rng.random() < common:
+        shape = usual(rng, shape)
     floats = shape.dtype in shapes.FLOATS
     whole = len(shape.axes) == len(shape.shape)
     if positional:
@@ -245,6 +256,7 @@ def main():
     parser.add_argument("seed", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--most", type=int, default=64, metavar="MIB", help="the size of the largest arrays")
+    parser.add_argument("--common", type=float, default=0.0, metavar="SHARE", help="of the cases, so many whole arrays and tables in C order")
     parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument("--share", default="0/1", metavar="I/N", help="every N-th case from the I-th on, for runs side by side")
     parser.add_argument("--device", default="cpu", help="cpu, beside NumPy; or cuda, beside torch")
@@ -263,7 +275,7 @@ def main():
     warnings.simplefilter("ignore")
     rng = random.Random(options.seed)
     types = tuple(t for t in (shapes.DEVICE if engine else shapes.HOST).types if t != "bool")
-    drawn = [draw(rng, options.most << 20, types) for _ in range(options.count)]
+    drawn = [draw(rng, options.most << 20, types, options.common) for _ in range(options.count)]
     first, step = map(int, options.share.split("/"))
     deadline = time.monotonic() + options.seconds if options.seconds else None
     rows = []
