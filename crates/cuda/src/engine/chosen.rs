@@ -26,8 +26,8 @@ const BLOCKS: usize = 32;
 const MOST: usize = 1 << 31;
 /// Bytes whose copy takes longer than three launches. Measured on an H200.
 const WORTH_LAUNCHES: usize = 16 << 20;
-/// Elements whose marks are brought into their order, where they lie in another one, before any is copied: bytes that lanes find
-/// far from each other take longer than two more launches do.
+/// Elements whose marks are brought into their order first, where they lie in another one: bytes that lanes find far from each
+/// other take longer than another launch does.
 const WORTH_ORDER: usize = 1 << 20;
 /// Elements of a run that are copied by vectors, whose numbers have 31 bits also behind its end.
 const LONG: core::ops::Range<usize> = 256..MOST - (1 << 16);
@@ -378,20 +378,16 @@ impl Engine {
         let (at, _) = scratch.chosen.reserve(&*self.device, stream, wanted, wanted)?;
         copy.address = at;
         let ends = [at, scratch.overflow()];
-        let mut ordered = chosen.clone();
-        if let Some(marks) = ordered.marks.as_mut().filter(|_| orders) {
-            let across = steps.iter().map(|&Step { len, to, marks: from, .. }| Step {
-                len,
-                from,
-                to,
-                ..NONE
-            });
+        let mut ordered = None;
+        if let Some(marks) = chosen.marks.as_ref().filter(|_| orders) {
+            let across = steps.iter().map(|step| Step { from: step.marks, marks: 0, ..*step });
             // SAFETY: passed on from the caller for the marks; a byte for each is reserved behind all else.
             unsafe { self.gather(1, marks.address, at + all, across.collect(), stream)? };
-            marks.address = at + all;
+            let marks = DeviceView { address: at + all, ..marks.clone() };
+            ordered = Some(Chosen { marks: Some(marks), ..*chosen });
             steps = joined(steps.into_iter().map(|step| Step { marks: step.to, ..step }).collect());
         }
-        let (marked, asked) = (Asked { chosen: &ordered, ..asked }, asked);
+        let marked = Asked { chosen: ordered.as_ref().unwrap_or(chosen), ..asked };
         // SAFETY: passed on from the caller; there is room for the copy.
         unsafe { self.choose(marked, ends, (way.fill, way.choice), &steps)? };
         let behind = at + bytes as u64;
