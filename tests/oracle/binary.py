@@ -78,6 +78,4 @@ def instruction_sets():
         sets.append("avx2")
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
         sets.append("avx512")
-        if "avx512ifma" in flags:
-            sets.append("avx512ifma")
     return sets

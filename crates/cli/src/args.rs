@@ -679,7 +679,7 @@ Examples:
 
 Environment:
   WARPFOLD_MPI_LIBRARY  the MPI library, where none or another is found
-  WARPFOLD_CPU       force an instruction set: sse2, avx2, avx512, avx512ifma
+  WARPFOLD_CPU       force an instruction set: sse2, avx2, avx512
   RAYON_NUM_THREADS  how many threads work, where -j does not say
   NO_COLOR           no colours
 

@@ -30,15 +30,13 @@ pub(crate) enum Set {
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
-    /// The same with IFMA, integer multiply-add of 52 bits.
-    Avx512Ifma,
 }
 
 /// The environment variable that forces an instruction set.
 pub const FORCE: &str = "WARPFOLD_CPU";
 
 impl Set {
-    const ALL: [Set; 4] = [Set::Baseline, Set::Avx2, Set::Avx512, Set::Avx512Ifma];
+    const ALL: [Set; 3] = [Set::Baseline, Set::Avx2, Set::Avx512];
 
     const fn name(self) -> &'static str {
         match self {
@@ -47,7 +45,6 @@ impl Set {
             Set::Baseline => "portable",
             Set::Avx2 => "avx2",
             Set::Avx512 => "avx512",
-            Set::Avx512Ifma => "avx512ifma",
         }
     }
 
@@ -68,7 +65,6 @@ impl Set {
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
             }
-            Set::Avx512Ifma => Set::Avx512.is_here() && is_x86_feature_detected!("avx512ifma"),
         }
     }
 
@@ -134,22 +130,10 @@ impl Isa {
         self.0 > Set::Baseline || cfg!(any(not(target_arch = "x86_64"), miri))
     }
 
-    /// Whether there are 32 vector registers and not 16.
-    #[inline]
-    pub(crate) fn has_many_registers(self) -> bool {
-        self.0 >= Set::Avx512
-    }
-
     /// Whether it multiplies and adds with one rounding.
     #[inline]
     pub(crate) fn has_fma(self) -> bool {
         self.0 >= Set::Avx2 || cfg!(neon_vectors)
-    }
-
-    /// Whether [`madd52`](crate::simd::madd52) kernels run.
-    #[inline]
-    pub(crate) fn has_madd52(self) -> bool {
-        self.0 == Set::Avx512Ifma
     }
 
     /// The instruction set that reductions use: the one `WARPFOLD_CPU` names,

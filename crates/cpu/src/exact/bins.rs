@@ -19,6 +19,7 @@
 //! Source: warpfold's own; a bin for every sign and exponent is Neal's (2015), whose
 //! bins have counters beside them.
 
+use super::specials;
 use super::terms::Widen;
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
@@ -68,9 +69,9 @@ macro_rules! binned {
 }
 binned! {
     f16, 10, -24, [u64; 64], 4, 256;
-    bf16, 7, -133, [u64; 512], 4, 1024;
-    f32, 23, -149, [u64; 512], 4, 1024;
-    f64, 52, -1074, [[u64; 2]; 4096], 1, 8192;
+    bf16, 7, -133, [u64; 512], 4, 256;
+    f32, 23, -149, [u64; 512], 4, 256;
+    f64, 52, -1074, [[u64; 2]; 4096], 1, 1024;
 }
 
 /// What a bin has added up.
@@ -262,49 +263,6 @@ fn empty_into<T: Binned, F: Format>(
     specials
 }
 
-/// Numbers of special values.
-#[derive(Clone, Copy, Default)]
-struct Specials {
-    nans: i64,
-    pos_infs: i64,
-    neg_infs: i64,
-}
-
-struct CountSpecials<'a, T> {
-    items: &'a [T],
-}
-
-impl<T: Binned> Kernel for CountSpecials<'_, T> {
-    type Out = Specials;
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> Specials {
-        let (minus, plus) = T::key_range();
-        let magnitude = T::from_key(plus).without_sign();
-        let mut found = Specials::default();
-        // In 8-bit counts of 32 lanes: a piece has at most 255 rows.
-        const LANES: usize = 32;
-        for piece in self.items.chunks(255 * LANES) {
-            let mut counts = [[0u8; LANES]; 3];
-            for row in piece.chunks(LANES) {
-                for (i, x) in row.iter().enumerate() {
-                    counts[0][i] += u8::from(x.without_sign() > magnitude);
-                    counts[1][i] += u8::from(x.key() == plus);
-                    counts[2][i] += u8::from(x.key() == minus);
-                }
-            }
-            // No closure: one that is not inlined has the baseline's instructions.
-            let [nans, pos_infs, neg_infs] = counts;
-            for i in 0..LANES {
-                found.nans += i64::from(nans[i]);
-                found.pos_infs += i64::from(pos_infs[i]);
-                found.neg_infs += i64::from(neg_infs[i]);
-            }
-        }
-        found
-    }
-}
-
 #[cold]
 fn count_specials<T: Binned, F: Format>(
     items: &[T],
@@ -312,10 +270,8 @@ fn count_specials<T: Binned, F: Format>(
     acc: &mut Superacc<F>,
     isa: Isa,
 ) {
-    let found = dispatch(isa, CountSpecials { items });
-    acc.nans += found.nans;
-    acc.pos_infs += found.pos_infs;
-    *(if absolute { &mut acc.pos_infs } else { &mut acc.neg_infs }) += found.neg_infs;
+    let mut clean = vec![<T as bytemuck::Zeroable>::zeroed(); items.len()];
+    specials::without(items, &mut clean, isa).add_to(acc, absolute);
 }
 
 #[cfg(test)]

@@ -1,75 +1,49 @@
 //! Exact floating-point sums at the speed of memory.
 //!
-//! Moments are summed with integers of 52 bits where the machine multiplies and adds these ([`fixed`]), as long
-//! as their elements fit a window. Products of f64, and their moments on other machines with a fused multiply-add,
-//! are summed with residues ([`residues`]), tile by tile, as long as most tiles' elements lie close together.
-//! Otherwise a block of elements is tried on the lowest rung that recent blocks passed and goes up until one
-//! certifies it:
+//! A block of elements whose magnitudes lie close together is summed with residues ([`residues`]). What does not lie together, a block or
+//! a tile of it, goes to a bin for every exponent ([`bins`] and [`product_bins`]), and a few elements one by one into the
+//! superaccumulator. Both hold everything.
 //!
-//! 1. the range certificate ([`range`], f32; [`halves`], bf16) or a window of two levels
-//!    ([`window`]); f16 sums need nothing else ([`halves`]);
-//! 2. a window of two, then of four levels;
-//! 3. a bin for every exponent ([`bins`] and [`product_bins`], long blocks), or fewer bins of more
-//!    bits ([`wide`]), which hold any finite terms;
-//! 4. element by element into the superaccumulator, which holds everything.
-//!
-//! The rungs differ in speed only: each hands over the block's exact sum. Infinities and NaNs are counted
+//! These differ in speed only: each hands over the exact sum. Infinities and NaNs are counted
 //! beside ([`specials`]).
 
 mod bins;
-mod fixed;
-mod halves;
-mod moments;
 pub(crate) mod odd;
 mod product_bins;
-mod range;
 mod residues;
 pub(crate) mod short;
 mod specials;
-mod squares;
 mod terms;
 #[cfg(any(unoptimised, all(test, x86_vectors)))]
 mod unoptimised;
-mod wide;
-mod window;
 
-pub(crate) use moments::Squared;
-pub(crate) use terms::{Elements, Plain, Product, Terms, Widen};
+pub(crate) use residues::{Near, Tiled};
+pub(crate) use terms::{Elements, Plain, Product, Widen};
 
 use crate::isa::Isa;
 use crate::pack::room;
-use crate::simd::madd52::dispatch52;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::slices::Slices;
 use bins::Binned;
 use core::cell::Cell;
-use fixed::{FixedTuner, FixedWindow, MomentsKernel, Part};
-use halves::{BriefSum, Half, NarrowSum};
-use moments::MomentsSum;
 use product_bins::BinnedProduct;
-use range::{RangeSum, Word};
-use residues::{LeftOut, ResidueSum};
+use residues::{Part, ResidueSum};
 use specials::Specials;
-use squares::{Cut, SquareRange};
-use warpfold_core::DType;
+use terms::{Moments, Terms};
 use warpfold_core::element::{Element, Key, Parts, bf16, f16};
 use warpfold_core::exact::{Superacc, format::Format};
 use warpfold_core::fpenv;
-use wide::{Outcome, WideSum};
-pub(crate) use window::Window;
-use window::WindowSum;
 
 /// Elements in a block: enough to make a block's fixed cost small, few enough
 /// to stay in the L2 cache for a second pass.
 pub(crate) const BLOCK: usize = 8192;
 
-/// The same on the wide path: two fillings of the bins of f64, or one of those of shorter
-/// types.
+/// The same for bins: two fillings of those of f64, or one of those of shorter types.
 const WIDE_BLOCK: usize = 15 * BLOCK;
 
-/// Binades between the block's largest term and the top of its window, so that
-/// a slowly growing series does not fail at every block.
-pub(crate) const HEADROOM: i32 = 2;
+/// Binades between the block's largest element and the top that is assumed of the next ones, so that
+/// a slowly growing series does not fail at every block. What lies below it by more is as near to the bottom.
+const HEADROOM: i32 = 1;
 
 /// `2^exponent`, which is normal.
 pub(crate) const fn power_of_two(exponent: i32) -> f64 {
@@ -83,99 +57,72 @@ pub(crate) fn exponent_of(x: f64) -> i32 {
 }
 
 /// What the previous blocks taught: speed only, never the result.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tuner {
-    /// Terms of recent blocks lie below `2^top`.
-    top: i32,
-    /// The rung to try first.
-    rung: u8,
-    /// Blocks until a lower rung is tried again.
+    /// Elements of recent blocks, of the first and of the second array, lie
+    /// below `2^top`.
+    tops: Option<[i32; 2]>,
+    /// Blocks until residues are tried again.
     patience: u32,
-    /// What `patience` starts from; doubles with every failed try.
+    /// What `patience` starts from after the next failure.
     backoff: u32,
-    /// For products.
-    fixed: FixedTuner,
     /// Whether the last block had infinities or NaNs: then the next one is copied without them at
     /// once.
     odd: bool,
 }
 
-impl Default for Tuner {
-    fn default() -> Self {
-        Tuner {
-            top: i32::MIN,
-            rung: 0,
-            patience: 0,
-            backoff: 8,
-            fixed: FixedTuner::NEW,
-            odd: false,
-        }
-    }
+/// What became of a block.
+enum Tried {
+    /// It was summed, but for what is left out.
+    Near(Tiled),
+    /// Its elements do not lie together.
+    Wide,
+    /// It has infinities or NaNs.
+    Special,
 }
-
-const QUICK: u8 = 0;
-const WINDOW_2: u8 = 1;
-const WINDOW_4: u8 = 2;
-const WIDE: u8 = 3;
 
 impl Tuner {
-    /// The rung to begin a block on.
-    fn begin(&mut self) -> u8 {
-        if self.rung > QUICK && self.patience == 0 {
-            return QUICK;
-        }
-        self.patience = self.patience.saturating_sub(1);
-        self.rung
-    }
-
-    /// How many elements to take next: on the wide path more, as it has more
-    /// to do at the end of a block.
+    /// How many elements to take next: for bins more, as they have more to do at the end of a block.
     fn block(&self) -> usize {
-        if self.rung == WIDE && self.patience > 0 { WIDE_BLOCK } else { BLOCK }
+        if self.patience > 0 { WIDE_BLOCK } else { BLOCK }
     }
 
-    /// A block that began on rung `first` passed on `rung`.
-    fn passed(&mut self, first: u8, rung: u8) {
-        if rung > self.rung {
-            self.rung = rung;
-            self.patience = self.backoff;
-        } else if rung < self.rung {
-            self.rung = rung;
-            self.backoff = 8;
-        } else if first < rung {
-            // The lower rungs were tried again, in vain: ask less often, so
-            // that failed tries cost less than one block in a hundred.
-            self.backoff = (self.backoff * 2).min(1 << 10);
-            self.patience = self.backoff;
+    /// Tries the tops of recent blocks, then those of this block.
+    #[inline]
+    fn attempt<T: Terms>(
+        &mut self,
+        slices: Slices<'_, T::Item>,
+        run: impl Fn([i32; 2]) -> Option<Tiled>,
+        isa: Isa,
+    ) -> Tried {
+        if self.patience > 0 {
+            self.patience -= 1;
+            return Tried::Wide;
         }
+        let known = self.tops;
+        if let Some(tiled) = known.and_then(&run) {
+            self.backoff = 0;
+            return Tried::Near(tiled);
+        }
+        let Some(tops) = tops_of::<T>(slices, isa) else { return Tried::Special };
+        let tops = tops.map(|top| top + HEADROOM);
+        if known != Some(tops) {
+            self.tops = Some(tops);
+            if let Some(tiled) = run(tops) {
+                self.backoff = 0;
+                return Tried::Near(tiled);
+            }
+        }
+        self.backoff = (2 * self.backoff).clamp(1, 1 << 10);
+        self.patience = self.backoff;
+        Tried::Wide
     }
 }
 
-/// A block's sums that needed no rungs: by integer multiply-add, or with residues.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AtOnce {
-    /// Of the elements of the first array, where that was asked for.
-    sums: [Part; 2],
-    /// Of the products.
-    products: [Part; 3],
-    /// What is in neither.
-    left_out: LeftOut,
-}
-
-/// Terms and the quick rung that suits them.
+/// Terms, and what sums them.
 pub(crate) trait Summable: Terms {
-    /// The block's sum by the quickest rung, in parts.
-    fn quick(_items: &[Self::Item], _top: i32, _isa: Isa) -> Option<[Part; 2]> {
-        None
-    }
-    /// The block's sum without rungs.
-    fn at_once(
-        _slices: Slices<'_, Self::Item>,
-        _tuner: &mut FixedTuner,
-        _isa: Isa,
-    ) -> Option<AtOnce> {
-        None
-    }
+    /// The sum of a block whose elements lie below `2^top` of their array and close together.
+    fn near(slices: Slices<'_, Self::Item>, tops: [i32; 2], isa: Isa) -> Option<Tiled>;
     /// The block's sum by bins for every exponent, counted into `acc`, if the block is
     /// long enough for it.
     fn bins<F: Format>(
@@ -183,86 +130,72 @@ pub(crate) trait Summable: Terms {
         slices: Slices<'_, Self::Item>,
         isa: Isa,
     ) -> Option<()>;
-    /// Counts terms of elements that are no numbers, of one array.
-    fn count_specials<F: Format>(acc: &mut Superacc<F>, specials: Specials) {
-        // Of magnitudes and squares.
-        acc.nans += specials.nans;
-        acc.pos_infs += specials.positive + specials.negative;
-    }
     /// Absorbs one term by its bits.
     fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: Self::Item, other: Self::Item);
-    /// An upper bound of `log2` of the sum of terms that a lane of the quick
-    /// rung adds, over the largest term.
-    const QUICK_GROWTH: i32 = 0;
-    /// Whether the quick rung holds all finite terms: nothing else is compiled then.
-    const QUICK_IS_ALL: bool = false;
 }
 
-macro_rules! elements {
-    ($t:ty, $growth:expr, $all:literal, |$items:ident, $top:ident, $isa:ident| $quick:expr) => {
+/// By residues, without first sums.
+fn by_residues<T: Terms>(slices: Slices<'_, T::Item>, tops: [i32; 2], isa: Isa) -> Option<Tiled> {
+    // The errors of products of f64 take a fused multiply-add.
+    if T::PRODUCTS && T::Item::SPLIT && !isa.has_fma() {
+        return None;
+    }
+    dispatch(isa, ResidueSum::<T, false>::below(slices, tops)?)
+}
+
+/// By residues, with first sums, which take no more of elements than products do.
+fn moments<T: Near>(items: &[T], tops: [i32; 2], isa: Isa) -> Option<Tiled> {
+    let one = Slices::one(items);
+    if T::SPLIT {
+        return by_residues::<Moments<T>>(one, tops, isa);
+    }
+    dispatch(isa, ResidueSum::<Moments<T>, true>::below(one, tops)?)
+}
+
+/// By residues, with first sums where elements lie close enough together for these.
+fn by_first_sums<T: Terms>(slices: Slices<'_, T::Item>, tops: [i32; 2], isa: Isa) -> Option<Tiled> {
+    let first = ResidueSum::<T, true>::below(slices, tops)?;
+    dispatch(isa, first).or_else(|| by_residues::<T>(slices, tops, isa))
+}
+
+#[cfg(unoptimised)]
+use unoptimised::near as sums_of_f64;
+
+#[cfg(not(unoptimised))]
+use by_residues as sums_of_f64;
+
+macro_rules! summable {
+    ($($t:ty, $sums:ident, $product_bins:ident;)*) => {$(
         impl<const ABS: bool> Summable for Elements<$t, ABS> {
-            const QUICK_GROWTH: i32 = $growth;
-            const QUICK_IS_ALL: bool = $all;
             #[inline]
-            fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[Part; 2]> {
-                $quick
+            fn near(slices: Slices<'_, $t>, tops: [i32; 2], isa: Isa) -> Option<Tiled> {
+                $sums::<Self>(slices, tops, isa)
             }
             fn bins<F: Format>(
                 acc: &mut Superacc<F>,
                 slices: Slices<'_, $t>,
                 isa: Isa,
             ) -> Option<()> {
-                element_bins(acc, slices.items(), ABS, isa)
-            }
-            fn count_specials<F: Format>(acc: &mut Superacc<F>, specials: Specials) {
-                acc.nans += specials.nans;
-                acc.pos_infs += specials.positive + if ABS { specials.negative } else { 0 };
-                acc.neg_infs += if ABS { 0 } else { specials.negative };
+                let enough = slices.len() >= <$t as Binned>::WORTH;
+                enough.then(|| bins::absorb(acc, slices.items(), ABS, isa))
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
                 if ABS { acc.absorb_abs(item) } else { acc.absorb(item) }
             }
         }
-    };
-}
-elements!(f64, 0, false, |items, top, _isa| quick_f64(items, top, ABS));
-elements!(f32, range::K_BITS, false, |items, top, isa| {
-    let window = Window::below(top, 2, false)?;
-    let sums = dispatch(isa, RangeSum::<f32, ABS> { items, window })?;
-    Some([0, 1].map(|level| (i128::from(sums[level]), window.unit(level))))
-});
-elements!(bf16, halves::K_BITS, false, |items, top, isa| {
-    let window = Window::below(top - bf16::SCALE, 2, false)?;
-    let sums = dispatch(isa, BriefSum::<ABS> { items, window })?;
-    Some([0, 1].map(|level| (i128::from(sums[level]), window.unit(level) + bf16::SCALE)))
-});
-elements!(f16, 0, true, |items, _top, isa| {
-    let sum = dispatch(isa, NarrowSum::<ABS> { items })?;
-    Some([(i128::from(sum), -24), (0, -24)])
-});
 
-macro_rules! product {
-    ($($t:ty, $at_once:ident, $squares:ident, $bins:ident;)*) => {$(
         impl<const P: bool> Summable for Product<$t, P> {
             #[inline]
-            fn quick(items: &[$t], top: i32, isa: Isa) -> Option<[Part; 2]> {
-                if P { None } else { $squares(items, top, isa) }
-            }
-            #[inline]
-            fn at_once(
-                slices: Slices<'_, $t>,
-                tuner: &mut FixedTuner,
-                isa: Isa,
-            ) -> Option<AtOnce> {
-                $at_once(slices, P, tuner, isa)
+            fn near(slices: Slices<'_, $t>, tops: [i32; 2], isa: Isa) -> Option<Tiled> {
+                by_residues::<Self>(slices, tops, isa)
             }
             fn bins<F: Format>(
                 acc: &mut Superacc<F>,
                 slices: Slices<'_, $t>,
                 isa: Isa,
             ) -> Option<()> {
-                $bins(acc, slices, P, isa)
+                $product_bins(acc, slices, P, isa)
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, other: $t) {
@@ -271,46 +204,12 @@ macro_rules! product {
         }
     )*};
 }
-product! {
-    // Their products are exact in f64 as they are.
-    f16, not_at_once, quick_squares, no_bins;
-    bf16, not_at_once, quick_squares, product_bins;
-    f32, not_at_once, quick_squares, product_bins;
-    f64, products_at_once, no_squares, product_bins;
-}
-
-#[cfg(unoptimised)]
-fn quick_f64(items: &[f64], top: i32, absolute: bool) -> Option<[Part; 2]> {
-    let window = Window::below(top, 2, false)?;
-    let sums = unoptimised::sum(items, window, absolute)?;
-    Some([0, 1].map(|level| (i128::from(sums[level]), window.unit(level))))
-}
-
-/// The window of two levels is the quickest rung of f64.
-#[cfg(not(unoptimised))]
-#[inline(always)]
-fn quick_f64(_: &[f64], _: i32, _: bool) -> Option<[Part; 2]> {
-    None
-}
-
-fn no_squares<T>(_: &[T], _: i32, _: Isa) -> Option<[Part; 2]> {
-    None
-}
-
-/// The sum of the squares of elements, which are below `2^top`.
-fn quick_squares<T: Word>(items: &[T], top: i32, isa: Isa) -> Option<[Part; 2]> {
-    let cut = Cut::below::<T>(top)?;
-    dispatch(isa, SquareRange { items, cut }).map(|sums| cut.parts(sums))
-}
-
-/// The sum of elements, or of their absolute values, by bins, if there are enough of them.
-fn element_bins<T: Binned, F: Format>(
-    acc: &mut Superacc<F>,
-    items: &[T],
-    absolute: bool,
-    isa: Isa,
-) -> Option<()> {
-    (items.len() >= T::WORTH).then(|| bins::absorb(acc, items, absolute, isa))
+summable! {
+    // Residues hold all products of f16.
+    f16, by_first_sums, no_bins;
+    bf16, by_first_sums, product_bins;
+    f32, by_first_sums, product_bins;
+    f64, sums_of_f64, product_bins;
 }
 
 fn no_bins<T, F: Format>(_: &mut Superacc<F>, _: Slices<'_, T>, _: bool, _: Isa) -> Option<()> {
@@ -325,69 +224,6 @@ fn product_bins<T: BinnedProduct, F: Format>(
     isa: Isa,
 ) -> Option<()> {
     (slices.len() >= T::FROM).then(|| product_bins::absorb(acc, slices, paired, isa))
-}
-
-fn not_at_once<T>(_: Slices<'_, T>, _: bool, _: &mut FixedTuner, _: Isa) -> Option<AtOnce> {
-    None
-}
-
-/// The sum of the products of two slices, or of one slice's squares.
-fn products_at_once(
-    slices: Slices<'_, f64>,
-    paired: bool,
-    tuner: &mut FixedTuner,
-    isa: Isa,
-) -> Option<AtOnce> {
-    with_residues(slices, paired, false, tuner, isa)
-}
-
-/// The sums of elements and of their squares.
-fn moments_at_once<T: Squared>(items: &[T], tuner: &mut FixedTuner, isa: Isa) -> Option<AtOnce> {
-    if !isa.has_madd52() {
-        let items = bytemuck::try_cast_slice(items).ok().filter(|_| T::DTYPE == DType::F64)?;
-        return with_residues(Slices::one(items), false, true, tuner, isa);
-    }
-    let look = || largest_exponent(items, isa).map(|top| [top; 2]);
-    let moments = tuner.attempt(look, |[top, _]| {
-        let window = FixedWindow::below(top)?;
-        match T::LIMBS {
-            1 => dispatch52(isa, MomentsKernel::<T, 1> { items, window }).flatten(),
-            _ => dispatch52(isa, MomentsKernel::<T, 2> { items, window }).flatten(),
-        }
-    })?;
-    Some(AtOnce { sums: moments.sums, products: moments.squares, left_out: LeftOut::default() })
-}
-
-/// The sums of products, or of one slice's squares, and of the elements where these are
-/// asked for.
-fn with_residues(
-    slices: Slices<'_, f64>,
-    paired: bool,
-    with_sum: bool,
-    tuner: &mut FixedTuner,
-    isa: Isa,
-) -> Option<AtOnce> {
-    if !isa.has_fma() {
-        return None;
-    }
-    // A tile that a top is too low for is left out: less headroom than that of windows, which fail
-    // as a whole, lets smaller elements pass.
-    let top = |items| largest_exponent(items, isa).map(|top| top - 1);
-    let look = || {
-        let first = top(slices.items())?;
-        Some([first, if paired { top(slices.others())? } else { first }])
-    };
-    let tiled = tuner.attempt(look, |tops| {
-        let cuts = [residues::Cut::below(tops[0])?, residues::Cut::below(tops[1])?];
-        match (paired, with_sum) {
-            (true, _) => dispatch(isa, ResidueSum::<true, false> { slices, cuts }),
-            (false, true) => dispatch(isa, ResidueSum::<false, true> { slices, cuts }),
-            (false, false) => dispatch(isa, ResidueSum::<false, false> { slices, cuts }),
-        }
-    })?;
-    let [a, b] = tiled.products;
-    let products = [a, b, (0, 0)];
-    Some(AtOnce { sums: [tiled.sum, (0, 0)], products, left_out: tiled.left_out })
 }
 
 /// Adds the terms of the elements to `acc`, exactly.
@@ -406,15 +242,15 @@ pub(crate) fn absorb<T: Summable, F: Format>(
             absorb_specials::<T, F>(acc, block, tuner, isa);
         } else if usual {
             absorb_block::<T, F>(acc, block, tuner, isa);
-        } else if T::bins(acc, block, isa).is_none() {
+        } else {
             // Bins are integers, which rounding modes do not touch.
-            one_by_one::<T, F>(acc, block);
+            absorb_wide::<T, F>(acc, block, isa);
         }
     }
 }
 
 /// Adds elements to `sum` and their squares to `squares`, exactly.
-pub(crate) fn absorb_moments<T: Squared, F: Format, G: Format>(
+pub(crate) fn absorb_moments<T: Near, F: Format, G: Format>(
     sum: &mut Superacc<F>,
     squares: &mut Superacc<G>,
     items: &[T],
@@ -422,7 +258,7 @@ pub(crate) fn absorb_moments<T: Squared, F: Format, G: Format>(
     isa: Isa,
 ) where
     Plain<T>: Summable<Item = T>,
-    T::Squares: Summable<Item = T>,
+    Product<T, false>: Summable<Item = T>,
 {
     let mut clean = Vec::new();
     for mut items in items.chunks(BLOCK) {
@@ -430,33 +266,32 @@ pub(crate) fn absorb_moments<T: Squared, F: Format, G: Format>(
             if tuners.iter().any(|tuner| tuner.odd) {
                 clean.resize(items.len(), bytemuck::Zeroable::zeroed());
                 let specials = specials::without(items, &mut clean, isa);
-                Plain::<T>::count_specials(sum, specials);
-                T::Squares::count_specials(squares, specials);
+                specials.add_to(sum, false);
+                specials.add_to(squares, true);
                 let odd = specials != Specials::default();
                 tuners.iter_mut().for_each(|tuner| tuner.odd = odd);
                 items = &clean;
             }
-            if let Some(moments) = moments_at_once(items, &mut tuners[0].fixed, isa) {
-                deposit(sum, moments.sums);
-                deposit(squares, moments.products);
+            let run = |tops| moments(items, tops, isa);
+            let tried = tuners[1].attempt::<Moments<T>>(Slices::one(items), run, isa);
+            if let Tried::Near(tiled) = tried {
+                deposit(sum, [tiled.sum]);
+                deposit(squares, tiled.products);
                 let mut absorbed = items.len();
-                for range in moments.left_out.ranges(items.len()) {
+                for range in tiled.left_out.ranges(items.len()) {
                     absorbed -= range.len();
                     let rest = Slices::one(&items[range]);
-                    climb::<Plain<T>, F>(sum, rest, &mut tuners[0], isa);
-                    climb::<T::Squares, G>(squares, rest, &mut tuners[1], isa);
+                    absorb_block::<Plain<T>, F>(sum, rest, &mut tuners[0], isa);
+                    absorb_left_out::<Product<T, false>, G>(squares, rest, &mut tuners[1], isa);
                 }
                 sum.count += absorbed as i64;
                 squares.count += absorbed as i64;
                 continue;
             }
-            if both_at_once(sum, squares, items, tuners, isa).is_some() {
-                continue;
-            }
         }
         // One after the other over a block that stays in the cache.
         absorb::<Plain<T>, F>(sum, Slices::one(items), &mut tuners[0], isa);
-        absorb::<T::Squares, G>(squares, Slices::one(items), &mut tuners[1], isa);
+        absorb::<Product<T, false>, G>(squares, Slices::one(items), &mut tuners[1], isa);
     }
 }
 
@@ -464,38 +299,10 @@ fn deposit<F: Format>(acc: &mut Superacc<F>, parts: impl IntoIterator<Item = Par
     parts.into_iter().for_each(|(value, exponent)| acc.deposit_wide(value, exponent));
 }
 
-fn both_at_once<T: Squared, F: Format, G: Format>(
-    sum: &mut Superacc<F>,
-    squares: &mut Superacc<G>,
-    items: &[T],
-    tuners: &[Tuner; 2],
-    isa: Isa,
-) -> Option<()> {
-    // With few registers the two passes over the cache are faster than one.
-    if !isa.has_many_registers() || tuners.iter().any(|t| t.rung > WINDOW_2 || t.top == i32::MIN) {
-        return None;
-    }
-    let windows = [
-        Window::below(tuners[0].top, 2, false)?,
-        Window::below(tuners[1].top, 2, T::Squares::SPLIT)?,
-    ];
-    let [plain, square] = windows;
-    if T::Squares::SPLIT && plain.unit(1) < moments::LOWEST_UNIT {
-        return None;
-    }
-    let totals = dispatch(isa, MomentsSum { items, plain, squares: square })?;
-    for (level, (&a, &b)) in totals[0].iter().zip(&totals[1]).enumerate() {
-        sum.deposit_wide(i128::from(a), plain.unit(level));
-        squares.deposit_wide(i128::from(b), square.unit(level));
-    }
-    sum.count += items.len() as i64;
-    squares.count += items.len() as i64;
-    Some(())
-}
-
-fn one_by_one<T: Summable, F: Format>(acc: &mut Superacc<F>, slices: Slices<'_, T::Item>) {
-    for (&item, &other) in slices.items().iter().zip(slices.others()) {
-        T::absorb_one(acc, item, other);
+impl Tiled {
+    /// Adds what was asked for, which is one of both: the other is 0.
+    fn deposit<F: Format>(&self, acc: &mut Superacc<F>) {
+        deposit(acc, self.products.into_iter().chain([self.sum]));
     }
 }
 
@@ -505,115 +312,74 @@ fn absorb_block<T: Summable, F: Format>(
     tuner: &mut Tuner,
     isa: Isa,
 ) {
-    let Some(sums) = T::at_once(slices, &mut tuner.fixed, isa) else {
-        return climb::<T, F>(acc, slices, tuner, isa);
-    };
-    deposit(acc, sums.products);
-    let mut absorbed = slices.len();
-    for range in sums.left_out.ranges(slices.len()) {
-        absorbed -= range.len();
-        climb::<T, F>(acc, slices.range(range), tuner, isa);
+    match tuner.attempt::<T>(slices, |tops| T::near(slices, tops, isa), isa) {
+        Tried::Near(tiled) => {
+            tiled.deposit(acc);
+            let mut absorbed = slices.len();
+            for range in tiled.left_out.ranges(slices.len()) {
+                absorbed -= range.len();
+                absorb_left_out::<T, F>(acc, slices.range(range), tuner, isa);
+            }
+            acc.count += absorbed as i64;
+        }
+        Tried::Wide => absorb_wide::<T, F>(acc, slices, isa),
+        Tried::Special => absorb_specials::<T, F>(acc, slices, tuner, isa),
     }
-    acc.count += absorbed as i64;
 }
 
-/// Adds a block's terms on the lowest rung that certifies them.
-fn climb<T: Summable, F: Format>(
+/// Adds the terms of a tile that does not lie together: if most of its elements do, the others one by one.
+fn absorb_left_out<T: Summable, F: Format>(
     acc: &mut Superacc<F>,
     slices: Slices<'_, T::Item>,
     tuner: &mut Tuner,
     isa: Isa,
 ) {
-    let first = tuner.begin();
-    if tuner.top == i32::MIN {
-        tuner.top = top_of::<T>(slices, isa).unwrap_or(0) + HEADROOM;
+    /// One element in so many is added alone, which takes some fifty times as long.
+    const MOST: usize = 32;
+    let known = tuner.tops.and_then(|tops| Some((tops, residues::lying::<T>(tops)?)));
+    let mut done = false;
+    if let Some((tops, lies)) = known {
+        with_copies(slices.len(), |copies| {
+            let most = slices.len() / MOST;
+            let Some(apart) = take_apart::<T>(slices, copies, lies, most) else { return };
+            let clean = copies.slices(T::PAIRED);
+            let Some(tiled) = T::near(clean, tops, isa) else { return };
+            if tiled.left_out.is_empty() {
+                tiled.deposit(acc);
+                absorb_ones::<T, F>(acc, slices, &apart);
+                acc.count += (clean.len() - apart.len()) as i64;
+                done = true;
+            }
+        });
     }
-    if try_windows::<T, F>(acc, slices, tuner, first, isa) {
+    if done {
         return;
     }
-    if const { T::QUICK_IS_ALL } {
-        return absorb_specials::<T, F>(acc, slices, tuner, isa);
+    if tops_of::<T>(slices, isa).is_none() {
+        absorb_specials::<T, F>(acc, slices, tuner, isa);
+    } else {
+        absorb_wide::<T, F>(acc, slices, isa);
     }
-    // Look at the block itself before going further up.
-    if first < WIDE {
-        let Some(top) = top_of::<T>(slices, isa) else {
-            return absorb_specials::<T, F>(acc, slices, tuner, isa);
-        };
-        let top = top + HEADROOM;
-        if top != core::mem::replace(&mut tuner.top, top)
-            && try_windows::<T, F>(acc, slices, tuner, first, isa)
-        {
-            return;
-        }
-    }
-    if T::bins(acc, slices, isa).is_some() {
-        return tuner.passed(first, WIDE);
-    }
-    match dispatch(isa, WideSum::<T, F> { slices, acc }) {
-        Outcome::Exact => acc.count += slices.len() as i64,
-        Outcome::Special => {
-            return absorb_specials::<T, F>(acc, slices, tuner, isa);
-        }
-        Outcome::Inexact if top_of::<T>(slices, isa).is_none() => {
-            return absorb_specials::<T, F>(acc, slices, tuner, isa);
-        }
-        Outcome::Inexact => one_by_one::<T, F>(acc, slices),
-    }
-    tuner.passed(first, WIDE);
 }
 
-/// Tries the rungs from `first` below the wide path; says whether one passed.
-fn try_windows<T: Summable, F: Format>(
+/// Adds any terms, in any floating-point environment.
+fn absorb_wide<T: Summable, F: Format>(
     acc: &mut Superacc<F>,
     slices: Slices<'_, T::Item>,
-    tuner: &mut Tuner,
-    first: u8,
     isa: Isa,
-) -> bool {
-    fn window<T: Summable, F: Format, const L: usize>(
-        acc: &mut Superacc<F>,
-        slices: Slices<'_, T::Item>,
-        top: i32,
-        isa: Isa,
-    ) -> Option<()> {
-        let window = Window::below(top, L as i32, T::SPLIT)?;
-        let sums = dispatch(isa, WindowSum::<T, L> { slices, window })?;
-        for (l, sum) in sums.into_iter().enumerate() {
-            acc.deposit_wide(i128::from(sum), window.unit(l));
+) {
+    if T::bins(acc, slices, isa).is_none() {
+        for (&item, &other) in slices.items().iter().zip(slices.others()) {
+            T::absorb_one(acc, item, other);
         }
-        Some(())
     }
-    let top = tuner.top;
-    let rung = if first == QUICK
-        && let Some(parts) = T::quick(slices.items(), top + T::QUICK_GROWTH, isa)
-    {
-        deposit(acc, parts);
-        QUICK
-    } else if const { T::QUICK_IS_ALL } {
-        return false;
-    } else if first <= WINDOW_2 && window::<T, F, 2>(acc, slices, top, isa).is_some() {
-        WINDOW_2
-    } else if first <= WINDOW_4 && window::<T, F, 4>(acc, slices, top, isa).is_some() {
-        WINDOW_4
-    } else {
-        return false;
-    };
-    acc.count += slices.len() as i64;
-    tuner.passed(first, rung);
-    true
 }
 
-/// The least `t` with every term below `2^t`; `None` if an element is an
-/// infinity or a NaN.
-fn top_of<T: Summable>(slices: Slices<'_, T::Item>, isa: Isa) -> Option<i32> {
-    let a = largest_exponent(slices.items(), isa)?;
-    Some(if T::PAIRED {
-        a + largest_exponent(slices.others(), isa)?
-    } else if T::IS_PRODUCT {
-        2 * a
-    } else {
-        a
-    })
+/// The least `t` of each array with every element below `2^t`; `None` if one is an infinity or a NaN.
+fn tops_of<T: Terms>(slices: Slices<'_, T::Item>, isa: Isa) -> Option<[i32; 2]> {
+    let first = largest_exponent(slices.items(), isa)?;
+    let second = if T::PAIRED { largest_exponent(slices.others(), isa)? } else { first };
+    Some([first, second])
 }
 
 /// The least `t` with every element below `2^t`.
@@ -657,6 +423,63 @@ thread_local! {
     static COPIES: Cell<[Vec<u64>; 2]> = const { Cell::new([const { Vec::new() }; 2]) };
 }
 
+/// Copies of the elements of a block.
+struct Copies<'a, T>([&'a mut [T]; 2]);
+
+impl<T> Copies<'_, T> {
+    fn slices(&self, paired: bool) -> Slices<'_, T> {
+        let [first, second] = &self.0;
+        let one = Slices::one(first);
+        if paired { Slices::pair(first, second).unwrap_or(one) } else { one }
+    }
+}
+
+/// Room for as many elements.
+fn with_copies<T: Element>(len: usize, work: impl FnOnce(&mut Copies<'_, T>)) {
+    let mut rooms = COPIES.take();
+    let copies = rooms
+        .each_mut()
+        .map(|copy| bytemuck::cast_slice_mut::<u8, T>(room(copy, len * size_of::<T>())));
+    work(&mut Copies(copies));
+    COPIES.set(rooms);
+}
+
+/// Copies a block with zeros in place of what does not lie where it should, and says which that is, unless
+/// it is more than `most`.
+fn take_apart<T: Terms>(
+    slices: Slices<'_, T::Item>,
+    copies: &mut Copies<'_, T::Item>,
+    lies: impl Fn(T::Item, T::Item) -> bool,
+    most: usize,
+) -> Option<Vec<usize>> {
+    let zero = <T::Item as bytemuck::Zeroable>::zeroed();
+    let [first, second] = &mut copies.0;
+    let pairs = slices.items().iter().zip(slices.others());
+    let mut apart = Vec::new();
+    for (i, ((&x, &y), (to, other))) in pairs.zip(first.iter_mut().zip(&mut **second)).enumerate() {
+        [*to, *other] = [x, y];
+        if !lies(x, y) {
+            if apart.len() == most {
+                return None;
+            }
+            [*to, *other] = [zero; 2];
+            apart.push(i);
+        }
+    }
+    Some(apart)
+}
+
+/// Adds the terms of some elements.
+fn absorb_ones<T: Summable, F: Format>(
+    acc: &mut Superacc<F>,
+    slices: Slices<'_, T::Item>,
+    places: &[usize],
+) {
+    for &i in places {
+        T::absorb_one(acc, slices.items()[i], slices.others()[i]);
+    }
+}
+
 /// A block that may have infinities or NaNs: they are counted, and the rest is summed with zeros in
 /// their places.
 #[cold]
@@ -666,68 +489,48 @@ fn absorb_specials<T: Summable, F: Format>(
     tuner: &mut Tuner,
     isa: Isa,
 ) {
-    let zero = <T::Item as bytemuck::Zeroable>::zeroed();
-    let mut copies = COPIES.take();
-    let n = slices.len();
-    let [first, second] = copies.each_mut().map(|copy| {
-        let copy: &mut [T::Item] = bytemuck::cast_slice_mut(room(copy, n * size_of::<T::Item>()));
-        copy
+    with_copies(slices.len(), |copies| {
+        tuner.odd = if T::PAIRED {
+            let is_number = |x: T::Item| matches!(x.parts(), Parts::Finite { .. });
+            let lies = |x, y| is_number(x) && is_number(y);
+            let apart = take_apart::<T>(slices, copies, lies, usize::MAX).unwrap_or_default();
+            absorb_ones::<T, F>(acc, slices, &apart);
+            // The zeros that take their places must not count.
+            acc.count -= apart.len() as i64;
+            !apart.is_empty()
+        } else {
+            let found = specials::without(slices.items(), copies.0[0], isa);
+            // Squares have no sign.
+            found.add_to(acc, T::ABSOLUTE || T::PRODUCTS);
+            found != Specials::default()
+        };
+        absorb_block::<T, F>(acc, copies.slices(T::PAIRED), tuner, isa);
     });
-    if !T::PAIRED {
-        let found = specials::without(slices.items(), first, isa);
-        T::count_specials(acc, found);
-        tuner.odd = found != Specials::default();
-        absorb_block::<T, F>(acc, Slices::one(first), tuner, isa);
-        COPIES.set(copies);
-        return;
-    }
-    tuner.odd = false;
-    for (i, (&x, &y)) in slices.items().iter().zip(slices.others()).enumerate() {
-        let is_special = |x: T::Item| !matches!(x.parts(), Parts::Finite { .. });
-        [first[i], second[i]] = [x, y];
-        if is_special(x) || is_special(y) {
-            T::absorb_one(acc, x, y);
-            // The zero that takes its place must not count.
-            acc.count -= 1;
-            [first[i], second[i]] = [zero; 2];
-            tuner.odd = true;
-        }
-    }
-    if let Ok(clean) = Slices::pair(first, &*second) {
-        absorb_block::<T, F>(acc, clean, tuner, isa);
-    }
-    COPIES.set(copies);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Passes blocks on the rungs that `needs` gives; says where each began.
-    fn begins(tuner: &mut Tuner, needs: impl IntoIterator<Item = u8>) -> Vec<u8> {
-        let mut block = |need: u8| {
-            let first = tuner.begin();
-            tuner.passed(first, need.max(first));
-            first
+    #[test]
+    fn failures_are_repeated_ever_less_often() {
+        let mut tuner = Tuner::default();
+        let tries = Cell::new(0);
+        let items = [1.0f64];
+        let run = |_: [i32; 2]| {
+            tries.set(tries.get() + 1);
+            None
         };
-        needs.into_iter().map(&mut block).collect()
-    }
-
-    #[test]
-    fn one_hard_block_is_soon_forgotten() {
-        let mut tuner = Tuner::default();
-        let firsts = begins(&mut tuner, [WINDOW_2].into_iter().chain([QUICK; 20]));
-        assert_eq!(firsts[..10], [0, 1, 1, 1, 1, 1, 1, 1, 1, QUICK]);
-        assert_eq!(firsts[10..], [QUICK; 11]);
-        assert_eq!(tuner.backoff, 8);
-    }
-
-    #[test]
-    fn hard_data_are_tried_less_and_less_often() {
-        let mut tuner = Tuner::default();
-        let firsts = begins(&mut tuner, [WIDE; 100_000]);
-        let tries = firsts.iter().filter(|&&first| first == QUICK).count();
-        assert!((50..=120).contains(&tries), "{tries}");
-        assert_eq!(tuner.backoff, 1 << 10);
+        for _ in 0..10_000 {
+            let tried = tuner.attempt::<Plain<f64>>(Slices::one(&items), run, Isa::best());
+            assert!(matches!(tried, Tried::Wide));
+        }
+        assert!(tries.get() < 50, "{}", tries.get());
+        // And forgotten after a success.
+        tuner.patience = 0;
+        let near = |tops| Plain::<f64>::near(Slices::one(&items), tops, Isa::best());
+        let tried = tuner.attempt::<Plain<f64>>(Slices::one(&items), near, Isa::best());
+        assert!(matches!(tried, Tried::Near(_)));
+        assert_eq!(tuner.backoff, 0);
     }
 }

@@ -39,8 +39,8 @@ pub(crate) struct Look {
     specials: bool,
 }
 
-/// A float the products of which can be summed in bins. Those of f16 need none: fewer bins hold all
-/// of them ([`wide`](super::wide)).
+/// A float the products of which can be summed in bins. Those of f16 need none: residues hold all of
+/// them ([`residues`](super::residues)).
 pub(crate) trait BinnedProduct: Binned {
     /// A bin.
     type Bin: Copy + Into<i128> + 'static;
@@ -121,9 +121,9 @@ macro_rules! binned_product {
     )*};
 }
 binned_product! {
-    bf16, u16, i64, 512, 4, MOST_NARROW, 1024;
-    f32, u32, i64, 512, 4, MOST_NARROW, 1024;
-    f64, u64, i128, 4096, 1, MOST_WIDE, 4096;
+    bf16, u16, i64, 512, 4, MOST_NARROW, 256;
+    f32, u32, i64, 512, 4, MOST_NARROW, 256;
+    f64, u64, i128, 4096, 1, MOST_WIDE, 512;
 }
 
 /// Fills bins with products, of as many elements as they take.

@@ -1,66 +1,52 @@
 //! Exact sums of a few thousand elements, straight to the rounded value: no
 //! superaccumulator, no allocation.
 
-use super::odd::rounded_to_f32;
-use super::range::{K_BITS, RangeSum};
+use super::residues::{Near, Part};
 use super::terms::Plain;
-use super::window::{Window, WindowSum};
-use super::{BLOCK, largest_exponent};
+use super::{BLOCK, Summable, largest_exponent, power_of_two};
 use crate::isa::Isa;
-use crate::simd::dispatch;
 use crate::slices::Slices;
 use warpfold_core::fpenv;
-
-/// An integer of a window's level as an f64, exactly; `None` if it has more
-/// than 53 bits or a scale that f64 has no normal number for.
-#[inline]
-fn level(total: i64, exponent: i32) -> Option<f64> {
-    let normal = (-1022..=1023).contains(&exponent);
-    if total.unsigned_abs() > 1 << 53 || !normal {
-        return None;
-    }
-    Some(total as f64 * f64::from_bits(((exponent + 1023) as u64) << 52))
-}
-
-/// The sum of a short slice as `high + low`, exactly, if a window of two
-/// levels certifies it.
-#[inline]
-fn levels(totals: [i64; 2], window: Window) -> Option<[f64; 2]> {
-    Some([level(totals[0], window.unit(0))?, level(totals[1], window.unit(1))?])
-}
 
 /// The exact sum of f64, rounded once, if it can be had quickly.
 #[inline]
 pub(crate) fn sum_f64(items: &[f64], isa: Isa) -> Option<f64> {
-    if items.len() > BLOCK || !fpenv::is_usual() {
-        return None;
-    }
-    let window = Window::below(largest_exponent(items, isa)?, 2, false)?;
-    let kernel = WindowSum::<Plain<f64>, 2> { slices: Slices::one(items), window };
-    let [high, low] = levels(dispatch(isa, kernel)?, window)?;
-    // Both are exact: one add rounds their sum once.
-    Some(high + low)
+    sum_of(items, isa).map(rounded)
 }
 
 /// The exact sum of f32, rounded once, if it can be had quickly.
 #[inline]
 pub(crate) fn sum_f32(items: &[f32], isa: Isa) -> Option<f32> {
-    levels_of_f32(items, isa).map(|[high, low]| rounded_to_f32(high, low))
+    // An integer of fewer than 24 bits where the sum is subnormal: it is rounded once, too.
+    let (value, exponent) = sum_of(items, isa)?;
+    Some(scaled(f64::from(value as f32), exponent) as f32)
 }
 
 /// The same, rounded to f64.
 #[inline]
 pub(crate) fn sum_f32_to_f64(items: &[f32], isa: Isa) -> Option<f64> {
-    levels_of_f32(items, isa).map(|[high, low]| high + low)
+    sum_of(items, isa).map(rounded)
 }
 
-/// The same as `high + low`, exactly.
+/// A sum that is below f64's largest number; a subnormal one is a multiple of the least one.
+fn rounded((value, exponent): Part) -> f64 {
+    scaled(value as f64, exponent)
+}
+
+/// `x * 2^exponent`, which f64 holds; the power alone may be subnormal.
+fn scaled(x: f64, exponent: i32) -> f64 {
+    x * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2)
+}
+
 #[inline]
-fn levels_of_f32(items: &[f32], isa: Isa) -> Option<[f64; 2]> {
-    if items.len() > 2 * BLOCK || !fpenv::is_usual() {
+fn sum_of<T: Near>(items: &[T], isa: Isa) -> Option<Part>
+where
+    Plain<T>: Summable<Item = T>,
+{
+    if items.len() > BLOCK || !fpenv::is_usual() {
         return None;
     }
-    let window = Window::below(largest_exponent(items, isa)? + K_BITS, 2, false)?;
-    let kernel = RangeSum::<f32, false> { items, window };
-    levels(dispatch(isa, kernel)?, window)
+    let tops = [largest_exponent(items, isa)?; 2];
+    let tiled = Plain::<T>::near(Slices::one(items), tops, isa)?;
+    tiled.left_out.is_empty().then_some(tiled.sum)
 }

@@ -5,6 +5,7 @@ use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
 use warpfold_core::Element;
 use warpfold_core::element::Key;
+use warpfold_core::exact::{Superacc, format::Format};
 
 /// How many elements are no numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +14,15 @@ pub(crate) struct Specials {
     /// Infinities of each sign.
     pub(super) positive: i64,
     pub(super) negative: i64,
+}
+
+impl Specials {
+    /// Counts them beside a sum of elements, or of their magnitudes if it is `absolute`.
+    pub(super) fn add_to<F: Format>(self, acc: &mut Superacc<F>, absolute: bool) {
+        acc.nans += self.nans;
+        acc.pos_infs += self.positive;
+        *(if absolute { &mut acc.pos_infs } else { &mut acc.neg_infs }) += self.negative;
+    }
 }
 
 /// Elements of a part: no more than the shortest words count.

@@ -2,16 +2,73 @@
 //!
 //! A program's dev profile compiles this crate as it is written: each intermediate result goes through
 //! memory, and a sum takes several times as long as that of an iterator. Sums of f64 are what most
-//! programs have, so that the loop of [`window`](super::window) with two levels is in instructions
-//! here. All numbers of a tile are the same as there, and so is the certificate.
+//! programs have, so that their loop is in instructions here. SSE2 has no quick way to keep magnitudes of f64, so this loop
+//! looks at what its adds make of the elements: an anchored window.
+//!
+//! Every accumulator starts at an anchor `M(l) = 1.5 * 2^(k(l) + 52)`, so that
+//! while it stays in the anchor's binade its last bit weighs `2^k(l)`. Adding
+//! a term `r` gives `t = A + r`, of which `q = t - A` is the part that fitted
+//! and `r - q` the part below `2^k(l)`, which goes on to the second level.
+//!
+//! *Exact.* If `t` lies in `A`'s binade then `|r| <= |A|`, and Fast2Sum says
+//! that `q` and `r - q` are exact. The first level is checked for that: `bad` collects
+//! every bit in which some `t` differs from the anchor, and a sign or exponent
+//! bit among them fails the tile; NaN, infinities and elements above the window
+//! leave the binade too. The second level receives residues of at most
+//! `2^(k(0) - 1)`; with at most `2^H` adds an anchor and
+//! `k(1) = k(0) - (52 - H)` they drift by at most `2^(H + k(0) - 1) =
+//! 2^(k(1) + 51)`, half a binade, and so stay in theirs (an end point is
+//! representable, and the difference of bit patterns below is right there
+//! too). What is left after it must be zero: `leftover` collects
+//! its bits. A tile that passes both has lost nothing, and
+//! `bits(A) - bits(M)` is its sum in units of `2^k(l)`, an integer.
+//!
+//! Source: the anchors are those of binned summation (Demmel, Nguyen, Ahrens
+//! 2020) and of Rump, Ogita and Oishi 2008; the certificate is warpfold's own.
 
-use super::window::Window;
+use super::residues::{LeftOut, Tiled};
+use super::terms::Terms;
+use crate::isa::Isa;
+use crate::slices::Slices;
 use core::arch::asm;
+
+/// log2 of the adds an anchor takes.
+const H: i32 = 8;
+/// Binades from one level to the next.
+const STEP: i32 = 52 - H;
 
 /// Elements of a row: four vectors of two.
 const ROW: usize = 8;
 /// Rows that are added to one anchor.
-const ROWS: usize = 256;
+const ROWS: usize = 1 << H;
+
+/// The exponents of a window's levels.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    /// `k(0)`.
+    first: i32,
+}
+
+impl Window {
+    /// The window for terms below `2^top`, if it fits between the ends of f64's range.
+    fn below(top: i32) -> Option<Window> {
+        // It may sit higher than it has to, but not so high that its anchor overflows.
+        let first = (top + H - 51).max(STEP - 1074);
+        (first <= 970).then_some(Window { first })
+    }
+
+    /// `k(level)`.
+    fn unit(self, level: usize) -> i32 {
+        self.first - STEP * level as i32
+    }
+
+    /// `M(level)`.
+    fn anchor(self, level: usize) -> f64 {
+        let exponent = self.unit(level) + 52;
+        // 1.5 * 2^exponent by its bits; `below` keeps the exponent normal.
+        f64::from_bits((((exponent + 1023) as u64) << 52) | (1 << 51))
+    }
+}
 
 /// The sums of the two levels, and what the certificate looks at.
 #[repr(C)]
@@ -146,9 +203,22 @@ impl Tile {
     }
 }
 
+/// The sum of elements below `2^top` of the first top, or of their magnitudes, if a window holds them.
+#[cfg_attr(not(unoptimised), expect(dead_code, reason = "builds with optimisation have vectors"))]
+pub(super) fn near<T: Terms<Item = f64>>(
+    slices: Slices<'_, f64>,
+    [top, _]: [i32; 2],
+    _: Isa,
+) -> Option<Tiled> {
+    let window = Window::below(top)?;
+    let [high, low] = sum(slices.items(), window, T::ABSOLUTE)?.map(i128::from);
+    let sum = ((high << STEP) + low, window.unit(1));
+    Some(Tiled { sum, products: [(0, 0); 2], left_out: LeftOut::default() })
+}
+
 /// The sums of the elements, or of their magnitudes, on the levels of a window; `None` if these do
 /// not hold them exactly.
-pub(super) fn sum(items: &[f64], window: Window, absolute: bool) -> Option<[i64; 2]> {
+fn sum(items: &[f64], window: Window, absolute: bool) -> Option<[i64; 2]> {
     let mut totals = [0; 2];
     for items in items.chunks(ROW * ROWS) {
         let mut tile = Tile::new(window, absolute);
@@ -187,7 +257,7 @@ mod tests {
     #[test]
     fn sums_are_exact_for_any_length_and_sign() {
         let mut random = fastrand::Rng::with_seed(7);
-        let window = Window::below(12, 2, false).unwrap();
+        let window = Window::below(12).unwrap();
         for len in [0, 1, 7, 8, 9, 2040, 2047, 2048, 2049, 10_000] {
             let items: Vec<f64> = (0..len)
                 .map(|_| (random.f64() - 0.5) * f64::from(1 << random.u32(0..12)))
@@ -202,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_a_window_does_not_hold_is_refused() {
-        let window = Window::below(12, 2, false).unwrap();
+        let window = Window::below(12).unwrap();
         for x in [1e30, -1e30, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-30, f64::from_bits(1)]
         {
             for at in [0, 5, 2047, 2050] {

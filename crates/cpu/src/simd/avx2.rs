@@ -26,7 +26,6 @@ pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
 impl Simd for Avx2 {
     const LANES: usize = 4;
-    const MANY_REGISTERS: bool = false;
     const FUSED: bool = true;
     type F = F;
     type W = W;
@@ -59,15 +58,6 @@ impl Simd for Avx2 {
         add_exponent(x: F, n: F) -> F = {
             let moved = _mm256_slli_epi64::<46>(_mm256_castpd_si256(n));
             _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(x), moved))
-        };
-        or_lost(acc: F, p: F, a: F, b: F) -> F = {
-            let zero = _mm256_setzero_pd();
-            let gone = _mm256_cmp_pd::<_CMP_EQ_OQ>(p, zero);
-            let there = _mm256_and_pd(
-                _mm256_cmp_pd::<_CMP_NEQ_OQ>(a, zero),
-                _mm256_cmp_pd::<_CMP_NEQ_OQ>(b, zero),
-            );
-            _mm256_or_pd(acc, _mm256_and_pd(gone, there))
         };
         magnitudes([least, most]: [F; 2], x: F) -> [F; 2] = {
             let x = Self::abs(x);
@@ -121,27 +111,6 @@ impl Simd for Avx2 {
             _mm_storeu_si128(to, sum);
         };
         dadd_bits(acc: W, x: F) -> W = _mm256_add_epi64(acc, _mm256_castpd_si256(x));
-        hadd(a: W, b: W) -> W = _mm256_add_epi16(a, b);
-        hsub(a: W, b: W) -> W = _mm256_sub_epi16(a, b);
-        hmax(a: W, b: W) -> W = _mm256_max_epu16(a, b);
-        hmin(a: W, b: W) -> W = _mm256_min_epu16(a, b);
-    }
-    #[inline(always)]
-    unsafe fn halves_to_f64<const SHIFT: i32>(a: W, mask: u32) -> [F; 4] {
-        unsafe {
-            let mask = _mm256_set1_epi64x(i64::from(mask) << 32);
-            let high = _mm256_srai_epi32::<SHIFT>(a);
-            let low = _mm256_srai_epi32::<SHIFT>(_mm256_slli_epi32::<16>(a));
-            let upper = |words| _mm256_castsi256_pd(_mm256_and_si256(words, mask));
-            [
-                upper(_mm256_slli_epi64::<32>(low)),
-                upper(_mm256_slli_epi64::<32>(high)),
-                upper(low),
-                upper(high),
-            ]
-        }
-    }
-    instructions! {
         widen(a: W) -> (F, F) = {
             let a = _mm256_castsi256_ps(a);
             (

@@ -10,6 +10,17 @@ pub(crate) struct Avx512;
 type F = __m512d;
 type W = __m512i;
 
+/// The lesser and the greater magnitude, without a sign; of a NaN and a number the number.
+const LESSER: i32 = 0b1010;
+const GREATER: i32 = 0b1011;
+
+/// The bits less one: of zero they are a NaN.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn less_one(x: F) -> F {
+    _mm512_castsi512_pd(_mm512_sub_epi64(_mm512_castpd_si512(x), _mm512_set1_epi64(1)))
+}
+
 /// Compiles `kernel` with these instructions.
 ///
 /// # Safety
@@ -26,7 +37,6 @@ pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
 impl Simd for Avx512 {
     const LANES: usize = 8;
-    const MANY_REGISTERS: bool = true;
     const FUSED: bool = true;
     type F = F;
     type W = W;
@@ -75,18 +85,15 @@ impl Simd for Avx512 {
             let moved = _mm512_slli_epi64::<46>(_mm512_castpd_si512(n));
             _mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(x), moved))
         };
-        or_lost(acc: F, p: F, a: F, b: F) -> F = {
-            let zero = _mm512_setzero_pd();
-            let gone = _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(p, zero);
-            let gone = _mm512_mask_cmp_pd_mask::<_CMP_NEQ_OQ>(gone, a, zero);
-            let gone = _mm512_mask_cmp_pd_mask::<_CMP_NEQ_OQ>(gone, b, zero);
-            _mm512_castsi512_pd(_mm512_mask_set1_epi64(_mm512_castpd_si512(acc), gone, -1))
-        };
         magnitudes([least, most]: [F; 2], x: F) -> [F; 2] = {
-            let x = Self::abs(x);
-            let less = _mm512_sub_epi64(_mm512_castpd_si512(x), _mm512_set1_epi64(1));
-            // Of a NaN and a number these give the second. Zero less one is a NaN.
-            [_mm512_min_pd(_mm512_castsi512_pd(less), least), _mm512_max_pd(x, most)]
+            let less = less_one(x);
+            [_mm512_range_pd::<LESSER>(less, least), _mm512_range_pd::<GREATER>(x, most)]
+        };
+        magnitudes_of_two([least, most]: [F; 2], a: F, b: F) -> [F; 2] = {
+            // The two of each other first: what was seen waits once.
+            let less = _mm512_range_pd::<LESSER>(less_one(a), less_one(b));
+            let more = _mm512_range_pd::<GREATER>(a, b);
+            [_mm512_range_pd::<LESSER>(less, least), _mm512_range_pd::<GREATER>(more, most)]
         };
         all_below(a: F, limit: f64) -> bool = _mm512_cmp_pd_mask::<_CMP_NLT_UQ>(a, Self::splat(limit)) == 0;
         none_below(a: F, limit: f64) -> bool = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, Self::splat(limit)) == 0;
@@ -172,29 +179,6 @@ impl Simd for Avx512 {
             _mm_storeu_si128(to, sum);
         };
         dadd_bits(acc: W, x: F) -> W = _mm512_add_epi64(acc, _mm512_castpd_si512(x));
-        hadd(a: W, b: W) -> W = _mm512_add_epi16(a, b);
-        hsub(a: W, b: W) -> W = _mm512_sub_epi16(a, b);
-        hmax(a: W, b: W) -> W = _mm512_max_epu16(a, b);
-        hmin(a: W, b: W) -> W = _mm512_min_epu16(a, b);
-    }
-    #[inline(always)]
-    unsafe fn halves_to_f64<const SHIFT: i32>(a: W, mask: u32) -> [F; 4] {
-        unsafe {
-            let mask = _mm512_set1_epi64(i64::from(mask) << 32);
-            // By a vector: the immediate is unsigned here, and `SHIFT` is not.
-            let by = _mm512_set1_epi32(SHIFT);
-            let high = _mm512_srav_epi32(a, by);
-            let low = _mm512_srav_epi32(_mm512_slli_epi32::<16>(a), by);
-            let upper = |words| _mm512_castsi512_pd(_mm512_and_si512(words, mask));
-            [
-                upper(_mm512_slli_epi64::<32>(low)),
-                upper(_mm512_slli_epi64::<32>(high)),
-                upper(low),
-                upper(high),
-            ]
-        }
-    }
-    instructions! {
         widen(a: W) -> (F, F) = {
             let low = _mm256_castsi256_ps(_mm512_castsi512_si256(a));
             let high = _mm256_castsi256_ps(_mm512_extracti64x4_epi64::<1>(a));

@@ -23,11 +23,6 @@ macro_rules! instructions {
 mod avx2;
 #[cfg(x86_vectors)]
 mod avx512;
-#[cfg_attr(
-    not(any(test, x86_vectors)),
-    expect(dead_code, reason = "only x86-64 has instructions for its kernels")
-)]
-pub(crate) mod madd52;
 #[cfg(neon_vectors)]
 mod neon;
 #[cfg(any(test, not(neon_vectors)))]
@@ -51,9 +46,6 @@ use crate::isa::Set;
 pub(crate) trait Simd: Copy + 'static {
     /// f64 lanes of a vector; a word vector has twice as many.
     const LANES: usize;
-    /// Whether there are 32 registers and not 16. With 16, the sums of more than
-    /// two groups of lanes in two levels do not stay in registers.
-    const MANY_REGISTERS: bool;
     /// Whether `f64::mul_add` is an instruction.
     const FUSED: bool;
     /// A vector of f64.
@@ -92,12 +84,15 @@ pub(crate) trait Simd: Copy + 'static {
     /// The sum of the bits, as integers, of `x` and of `n` moved upwards by 46: `n 2^-6` is added
     /// to the exponent.
     unsafe fn add_exponent(x: Self::F, n: Self::F) -> Self::F;
-    /// `acc`, with all bits set in the lanes where `p == 0` although `a != 0`
-    /// and `b != 0`.
-    unsafe fn or_lost(acc: Self::F, p: Self::F, a: Self::F, b: Self::F) -> Self::F;
     /// `[least, most]` with the magnitudes of `x`: `least` is of those that are not 0, of
     /// which the bits are taken less one, `most` of all. NaNs do not count.
     unsafe fn magnitudes(seen: [Self::F; 2], x: Self::F) -> [Self::F; 2];
+    /// The same with two vectors.
+    #[inline(always)]
+    unsafe fn magnitudes_of_two(seen: [Self::F; 2], a: Self::F, b: Self::F) -> [Self::F; 2] {
+        // SAFETY: passed on from the caller.
+        unsafe { Self::magnitudes(Self::magnitudes(seen, a), b) }
+    }
     /// Whether all lanes are below `limit`: NaNs are not.
     unsafe fn all_below(a: Self::F, limit: f64) -> bool;
     /// Whether no lane is below `limit`: NaNs are not.
@@ -151,19 +146,6 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]);
     /// Adds the bits of f64, as integers, to pairs of words, which wrap around.
     unsafe fn dadd_bits(acc: Self::W, x: Self::F) -> Self::W;
-    /// Adds halves of words, which wrap around.
-    unsafe fn hadd(a: Self::W, b: Self::W) -> Self::W;
-    /// Subtracts halves of words.
-    unsafe fn hsub(a: Self::W, b: Self::W) -> Self::W;
-    /// Unsigned maximum of halves of words.
-    unsafe fn hmax(a: Self::W, b: Self::W) -> Self::W;
-    /// Unsigned minimum of halves of words.
-    unsafe fn hmin(a: Self::W, b: Self::W) -> Self::W;
-    /// The halves of words as the upper ends of f64: each half is shifted right
-    /// by `SHIFT` bits below its sign, and `mask` says which bits of the f64's
-    /// upper word stay. Half `h` of word `w` is lane `w / 2` of vector
-    /// `2 * (w % 2) + h`.
-    unsafe fn halves_to_f64<const SHIFT: i32>(a: Self::W, mask: u32) -> [Self::F; 4];
     /// The words read as f32 and widened: lower half, upper half.
     unsafe fn widen(a: Self::W) -> (Self::F, Self::F);
     /// `2 * LANES` f16 widened to f32 bits.
@@ -190,7 +172,7 @@ pub(crate) fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Out {
     match isa.set() {
         #[cfg(x86_vectors)]
         // SAFETY: an `Isa` exists only if the machine has its instructions.
-        Set::Avx512 | Set::Avx512Ifma => unsafe { avx512::run(kernel) },
+        Set::Avx512 => unsafe { avx512::run(kernel) },
         #[cfg(x86_vectors)]
         // SAFETY: as above.
         Set::Avx2 => unsafe { avx2::run(kernel) },
@@ -205,7 +187,7 @@ pub(crate) fn dispatch_accumulators<K: Kernel>(isa: Isa, kernel: K) -> K::Out {
     match isa.set() {
         #[cfg(x86_vectors)]
         // SAFETY: an `Isa` exists only if the machine has its instructions.
-        Set::Avx512 | Set::Avx512Ifma => unsafe { avx512::run(kernel) },
+        Set::Avx512 => unsafe { avx512::run(kernel) },
         #[cfg(x86_vectors)]
         // SAFETY: as above.
         Set::Avx2 => unsafe { avx2::run(kernel) },

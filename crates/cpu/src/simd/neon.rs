@@ -33,17 +33,6 @@ fn number(a: uint64x2_t) -> float64x2_t {
     unsafe { vreinterpretq_f64_u64(a) }
 }
 
-/// Does something to halves of words.
-#[inline(always)]
-unsafe fn halves(a: W, b: W, f: impl Fn(uint16x8_t, uint16x8_t) -> uint16x8_t) -> W {
-    // SAFETY: NEON is part of the target.
-    unsafe {
-        let half = |words| vreinterpretq_u16_u32(words);
-        let word = |halves| vreinterpretq_u32_u16(halves);
-        [word(f(half(a[0]), half(b[0]))), word(f(half(a[1]), half(b[1])))]
-    }
-}
-
 /// Four f16 as f32. The intrinsic needs a type that the oldest supported compiler does
 /// not have.
 #[inline(always)]
@@ -67,7 +56,6 @@ unsafe fn f16_to_f32(low_half: uint16x4_t) -> uint32x4_t {
 impl Simd for Neon {
     const LANES: usize = 4;
     // 32 registers are 16 of these vectors.
-    const MANY_REGISTERS: bool = false;
     const FUSED: bool = true;
     type F = F;
     type W = W;
@@ -115,16 +103,6 @@ impl Simd for Neon {
     }
     instructions! {
         add_exponent(x: F, n: F) -> F = each!(|x, n| number(vaddq_u64(bits(x), vshlq_n_u64::<46>(bits(n)))), x, n);
-    }
-    #[inline(always)]
-    unsafe fn or_lost(acc: F, p: F, a: F, b: F) -> F {
-        let lost = |acc, p, a, b| unsafe {
-            // Not "is zero" of a NaN is true, which is as bad as a product that is lost;
-            // but then `p` is not zero.
-            let factors = vorrq_u64(vceqzq_f64(a), vceqzq_f64(b));
-            number(vorrq_u64(bits(acc), vbicq_u64(vceqzq_f64(p), factors)))
-        };
-        each!(lost, acc, p, a, b)
     }
     instructions! {
         magnitudes([least, most]: [F; 2], x: F) -> [F; 2] = {
@@ -205,24 +183,6 @@ impl Simd for Neon {
             vreinterpretq_u32_u64(vaddq_u64(vreinterpretq_u64_u32(acc), bits(x)))
         };
         each!(add, acc, x)
-    }
-    instructions! {
-        hadd(a: W, b: W) -> W = halves(a, b, |a, b| vaddq_u16(a, b));
-        hsub(a: W, b: W) -> W = halves(a, b, |a, b| vsubq_u16(a, b));
-        hmax(a: W, b: W) -> W = halves(a, b, |a, b| vmaxq_u16(a, b));
-        hmin(a: W, b: W) -> W = halves(a, b, |a, b| vminq_u16(a, b));
-    }
-    #[inline(always)]
-    unsafe fn halves_to_f64<const SHIFT: i32>(a: W, mask: u32) -> [F; 4] {
-        unsafe {
-            let mask = vdupq_n_u64(u64::from(mask) << 32);
-            let shifted = |words: int32x4_t| vreinterpretq_u64_s32(vshrq_n_s32::<SHIFT>(words));
-            let high = each!(|a| shifted(vreinterpretq_s32_u32(a)), a);
-            let low = each!(|a| shifted(vshlq_n_s32::<16>(vreinterpretq_s32_u32(a))), a);
-            let odd = |words| number(vandq_u64(words, mask));
-            let even = |words| odd(vshlq_n_u64::<32>(words));
-            [each!(even, low), each!(even, high), each!(odd, low), each!(odd, high)]
-        }
     }
     #[inline(always)]
     unsafe fn widen(a: W) -> (F, F) {

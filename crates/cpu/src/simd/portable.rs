@@ -30,13 +30,6 @@ fn floats(a: [u64; N]) -> F {
     unsafe { core::mem::transmute(a) }
 }
 
-/// Does something to each half of the words.
-#[inline(always)]
-fn halves2(a: W, b: W, f: impl Fn(u16, u16) -> u16) -> W {
-    let [a, b]: [[u16; 4 * N]; 2] = [bytemuck::must_cast(a), bytemuck::must_cast(b)];
-    bytemuck::must_cast(map2(a, b, f))
-}
-
 /// Does something to each pair of words, taken as one integer.
 #[inline(always)]
 fn doubles2(a: W, b: W, f: impl Fn(i64, i64) -> i64) -> W {
@@ -67,7 +60,6 @@ fn f16_to_f32_bits(h: u16) -> u32 {
 
 impl Simd for Portable {
     const LANES: usize = N;
-    const MANY_REGISTERS: bool = false;
     const FUSED: bool = false;
     type F = F;
     type W = W;
@@ -152,13 +144,6 @@ impl Simd for Portable {
     #[inline(always)]
     unsafe fn add_exponent(x: F, n: F) -> F {
         floats(map2(bits(x), bits(n), |x, n| x.wrapping_add(n << 46)))
-    }
-    #[inline(always)]
-    unsafe fn or_lost(acc: F, p: F, a: F, b: F) -> F {
-        core::array::from_fn(|i| {
-            let lost = p[i] == 0.0 && a[i] != 0.0 && b[i] != 0.0;
-            f64::from_bits(if lost { u64::MAX } else { acc[i].to_bits() })
-        })
     }
 
     #[inline(always)]
@@ -253,35 +238,6 @@ impl Simd for Portable {
     #[inline(always)]
     unsafe fn dadd_bits(acc: W, x: F) -> W {
         doubles2(acc, bytemuck::must_cast(x), i64::wrapping_add)
-    }
-    #[inline(always)]
-    unsafe fn hadd(a: W, b: W) -> W {
-        halves2(a, b, u16::wrapping_add)
-    }
-    #[inline(always)]
-    unsafe fn hsub(a: W, b: W) -> W {
-        halves2(a, b, u16::wrapping_sub)
-    }
-    #[inline(always)]
-    unsafe fn hmax(a: W, b: W) -> W {
-        halves2(a, b, Ord::max)
-    }
-    #[inline(always)]
-    unsafe fn hmin(a: W, b: W) -> W {
-        halves2(a, b, Ord::min)
-    }
-    #[inline(always)]
-    unsafe fn halves_to_f64<const SHIFT: i32>(a: W, mask: u32) -> [F; 4] {
-        let upper = |word: u32| {
-            let upper = (word.cast_signed() >> SHIFT).cast_unsigned() & mask;
-            f64::from_bits(u64::from(upper) << 32)
-        };
-        [
-            core::array::from_fn(|i| upper(a[2 * i] << 16)),
-            core::array::from_fn(|i| upper(a[2 * i])),
-            core::array::from_fn(|i| upper(a[2 * i + 1] << 16)),
-            core::array::from_fn(|i| upper(a[2 * i + 1])),
-        ]
     }
     #[inline(always)]
     unsafe fn widen(a: W) -> (F, F) {
