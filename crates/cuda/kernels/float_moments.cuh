@@ -42,6 +42,7 @@ struct FloatMoments {
     static constexpr bool IMPLIED = Squares::BOUNDED;
     using Elements = LaneSum<T, IMPLIED>;
     static constexpr int TILE = Squares::TILE;
+    using Specials = SpecialElements<T>;
 
     // Of f16 the first windows hold whatever is finite.
     static constexpr bool FITS = Squares::SHORT;
@@ -52,7 +53,7 @@ struct FloatMoments {
     Ladder<Squares> squares;
     ElementBins<T> element_bins;
     SquareBins<T> square_bins;
-    SpecialProducts specials;
+    bool special = false;
     // Of f64: whether the bins have not taken a square of the tile.
     bool left_over = false;
 
@@ -91,14 +92,21 @@ struct FloatMoments {
     __device__ __forceinline__ bool close()
     {
         const Held held = holds();
-        if (!__all_sync(ALL_LANES, held.elements && held.squares))
+        if (!__all_sync(ALL_LANES, held.elements && held.squares)) {
+            special = __any_sync(ALL_LANES, squares.is_special());
             return false;
+        }
         elements.commit();
         squares.commit();
         return true;
     }
+    __device__ __forceinline__ void count(const SpecialCounts &all)
+    {
+        elements.wide.count(all.nans, all.positive, all.negative);
+        squares.wide.count(all.nans, all.positive + all.negative, 0);
+    }
     template <class Vectors>
-    __device__ __forceinline__ bool again(const Place<T, false> &place)
+    __device__ __forceinline__ bool moved(const Place<T, false> &place)
     {
         if constexpr (FITS)
             return false;
@@ -109,40 +117,20 @@ struct FloatMoments {
             if (Element<T>::is_finite(x))
                 top = max(top, Element<T>::top(x));
         });
-        elements.move(top);
-        squares.move(2 * top);
-        vectors.template each_element<T>(place, [&](Bits x, Bits) { add(x); });
-        const Held held = holds();
-        if constexpr (!FITS) {
-            if (square_bins.there() && !__all_sync(ALL_LANES, held.elements && held.squares))
-                return false;
-        }
-        if (held.elements)
-            elements.commit();
-        else
-            place.each([&](Bits x, Bits) { absorb<T>(elements.wide, x); });
-        if (held.squares)
-            squares.commit();
-        else
-            place.each([&](Bits x, Bits) { absorb_product<T>(squares.wide, x, x); });
-        return true;
+        const bool one = elements.move(top), other = squares.move(2 * top);
+        return one || other;
     }
+    __device__ __forceinline__ bool there() const { return square_bins.there(); }
     __device__ __forceinline__ void any_open()
     {
-        specials.infinite = false;
         left_over = false;
-        if constexpr (FITS)
-            open();
-        if constexpr (!FITS) {
-            if (!square_bins.open) {
-                element_bins.clear();
-                square_bins.clear();
-            }
-            element_bins.make_room(TILE * ITEMS<T>, elements.wide);
-            square_bins.make_room(TILE * ITEMS<T>, squares.wide);
+        if (!square_bins.open) {
+            element_bins.clear();
+            square_bins.clear();
         }
+        element_bins.make_room(TILE * ITEMS<T>, elements.wide);
+        square_bins.make_room(TILE * ITEMS<T>, squares.wide);
     }
-    // An element is finite where its square is.
     __device__ __forceinline__ void any(const uint4 &v, const uint4 &)
     {
         if constexpr (BY_WORD) {
@@ -160,42 +148,23 @@ struct FloatMoments {
         for (int i = 0; i < ITEMS<T>; ++i) {
             const Bits bits = item<T>(v, i);
             if constexpr (Squares::SPLIT) {
-                element_bins.add(Element<T>::is_finite(bits) ? bits : 0);
+                element_bins.add(bits);
                 left_over |= !square_bins.add(bits, bits) && !adds_nothing<T>(bits, bits);
             } else {
-                const f64 square = Squares::product(bits, bits), finite = specials.finite(square);
-                const Bits x = SpecialProducts::is_finite(square) ? bits : Bits(0);
-                if constexpr (FITS) {
-                    elements.lane.add(x, elements.window);
-                    squares.window.add(squares.lane.drift, finite);
-                } else {
-                    element_bins.add(Element<T>::value(x));
-                    square_bins.add(finite);
-                }
+                element_bins.add(Element<T>::value(bits));
+                square_bins.add(Squares::product(bits, bits));
             }
         }
     }
     __device__ __forceinline__ void any_close(const Place<T, false> &place)
     {
-        if constexpr (FITS) {
-            elements.lane.close(elements.window);
-            elements.commit();
-            squares.commit();
-        }
-        if constexpr (BY_WORD) {
-            specials.close_words<T>(square_bins, TILE * ITEMS<T>, place, [&](Bits x, Bits y) { one(x, y); });
-        } else if constexpr (Squares::SPLIT) {
+        if constexpr (Squares::SPLIT) {
             if (left_over) {
                 place.each([&](Bits x, Bits) {
-                    if (!Element<T>::is_finite(x))
-                        absorb<T>(elements.wide, x);
-                    if (!square_bins.takes(x, x))
+                    if (!square_bins.takes(x, x) && Element<T>::is_finite(x))
                         absorb_product<T>(squares.wide, x, x);
                 });
             }
-        } else {
-            const auto is_infinite = [](Bits x, Bits) { return Element<T>::magnitude(x) == Element<T>::INFINITE; };
-            specials.close<T>(place, is_infinite, [&](Bits x, Bits y) { one(x, y); });
         }
     }
     __device__ __forceinline__ void finish()
@@ -205,10 +174,6 @@ struct FloatMoments {
         if constexpr (!FITS) {
             element_bins.flush(elements.wide);
             square_bins.flush(squares.wide);
-        }
-        if (specials.count != 0) {
-            atomicAdd(&elements.wide.specials[0], specials.count);
-            atomicAdd(&squares.wide.specials[0], specials.count);
         }
     }
     __device__ __forceinline__ void pause(u32 tiles)

@@ -15,6 +15,15 @@ template <>
 struct BinsOf<bf16, false> : NarrowSquares<> {};
 
 template <class T, bool TWO>
+struct SpecialsOf {
+    using Type = SpecialPairs<T>;
+};
+template <class T>
+struct SpecialsOf<T, false> {
+    using Type = SpecialElements<T>;
+};
+
+template <class T, bool TWO>
 struct FloatProducts {
     using Item = T;
     using Bits = typename Element<T>::Bits;
@@ -22,6 +31,7 @@ struct FloatProducts {
     static constexpr bool PAIRED = TWO;
     static constexpr bool REFUSES = true;
     static constexpr int TILE = Lane::TILE;
+    using Specials = typename SpecialsOf<T, TWO>::Type;
 
     // Of f16 the first window holds whatever is finite.
     static constexpr bool FITS = Lane::SHORT;
@@ -30,20 +40,11 @@ struct FloatProducts {
 
     Ladder<Lane> ladder;
     BinsOf<T, TWO> bins;
-    SpecialProducts specials;
+    bool special = false;
     // Of f64: whether the bins have not taken a product of the tile.
     bool left_over = false;
 
     static __device__ __forceinline__ Bits pair(Bits x, Bits y) { return TWO ? y : x; }
-    // Whether a product of numbers is infinite, or no number: zero times infinity is none.
-    static __device__ __forceinline__ bool is_made(f64 product, Bits x, Bits y)
-    {
-        if constexpr (TWO)
-            return !SpecialProducts::is_finite(product) && !Element<T>::is_nan(x) && !Element<T>::is_nan(y);
-        else
-            return SpecialProducts::is_infinite(product);
-    }
-
     __device__ __forceinline__ void one(Bits x, Bits y)
     {
         // Infinities of both signs make a NaN that no element is.
@@ -66,13 +67,23 @@ struct FloatProducts {
     }
     __device__ __forceinline__ bool close()
     {
-        if (!__all_sync(ALL_LANES, ladder.holds()))
+        if (!__all_sync(ALL_LANES, ladder.holds())) {
+            special = __any_sync(ALL_LANES, ladder.is_special());
             return false;
+        }
         ladder.commit();
         return true;
     }
+    // Squares have no sign.
+    __device__ __forceinline__ void count(const SpecialCounts &all)
+    {
+        if (TWO)
+            ladder.wide.count(all.nans, all.positive, all.negative);
+        else
+            ladder.wide.count(all.nans, all.positive + all.negative, 0);
+    }
     template <class Vectors>
-    __device__ __forceinline__ bool again(const Place<T, TWO> &place)
+    __device__ __forceinline__ bool moved(const Place<T, TWO> &place)
     {
         if constexpr (FITS)
             return false;
@@ -83,30 +94,15 @@ struct FloatProducts {
             if (Element<T>::is_finite(x) && Element<T>::is_finite(y))
                 top = max(top, Lane::top(x, pair(x, y)));
         });
-        ladder.move(top);
-        vectors.template each_element<T>(place, [&](Bits x, Bits y) { add(x, y); });
-        const bool holds = ladder.holds();
-        if constexpr (!FITS) {
-            if (bins.there() && !__all_sync(ALL_LANES, holds))
-                return false;
-        }
-        if (holds)
-            ladder.commit();
-        else
-            place.each([&](Bits x, Bits y) { one(x, y); });
-        return true;
+        return ladder.move(top);
     }
+    __device__ __forceinline__ bool there() const { return bins.there(); }
     __device__ __forceinline__ void any_open()
     {
-        specials.infinite = false;
         left_over = false;
-        if constexpr (FITS)
-            open();
-        if constexpr (!FITS) {
-            if (!bins.open)
-                bins.clear();
-            bins.make_room(TILE * ITEMS<T>, ladder.wide);
-        }
+        if (!bins.open)
+            bins.clear();
+        bins.make_room(TILE * ITEMS<T>, ladder.wide);
     }
     __device__ __forceinline__ void any(const uint4 &x, const uint4 &y)
     {
@@ -127,31 +123,20 @@ struct FloatProducts {
             if constexpr (Lane::SPLIT) {
                 left_over |= !bins.add(a, b) && !adds_nothing<T>(a, b);
             } else {
-                const f64 given = Lane::product(a, b), product = specials.finite(given);
-                specials.infinite |= is_made(given, a, b);
-                if constexpr (FITS)
-                    ladder.window.add(ladder.lane.drift, product);
-                else
-                    bins.add(product);
+                bins.add(Lane::product(a, b));
             }
         }
     }
     __device__ __forceinline__ void any_close(const Place<T, TWO> &place)
     {
-        if constexpr (FITS)
-            ladder.commit();
-        if constexpr (BY_WORD) {
-            specials.close_words<T>(bins, TILE * ITEMS<T>, place, [&](Bits x, Bits y) { one(x, y); });
-        } else if constexpr (Lane::SPLIT) {
+        if constexpr (Lane::SPLIT) {
             if (left_over) {
                 place.each([&](Bits x, Bits y) {
-                    if (!bins.takes(x, pair(x, y)))
+                    const Bits b = pair(x, y);
+                    if (!bins.takes(x, b) && Element<T>::is_finite(x) && Element<T>::is_finite(b))
                         one(x, y);
                 });
             }
-        } else {
-            const auto made = [](Bits x, Bits y) { return is_made(Lane::product(x, pair(x, y)), x, pair(x, y)); };
-            specials.close<T>(place, made, [&](Bits x, Bits y) { one(x, y); });
         }
     }
     __device__ __forceinline__ void finish()
@@ -159,8 +144,6 @@ struct FloatProducts {
         ladder.finish();
         if constexpr (!FITS)
             bins.flush(ladder.wide);
-        if (specials.count != 0)
-            atomicAdd(&ladder.wide.specials[0], specials.count);
     }
     __device__ __forceinline__ void pause(u32 tiles) { ladder.pause(tiles); }
 };

@@ -1,4 +1,5 @@
-// Exact sums of floats: windows while they certify, the superaccumulator for what they do not.
+// Exact sums of floats: windows while they certify, bins or the superaccumulator for what they do not. NaNs and infinities are counted
+// beside the windows.
 
 #pragma once
 
@@ -21,6 +22,7 @@ struct FloatSum {
     using Bits = typename Format::Bits;
     using Lane = LaneSum<T>;
     using Sums = Wide<typename Lane::Limbs>;
+    using Specials = SpecialElements<T>;
     static constexpr int TILE = Lane::TILE;
     // Whether the first window holds whatever is finite.
     static constexpr bool FITS = Lane::LEVELS == 1;
@@ -29,6 +31,7 @@ struct FloatSum {
     typename Lane::Window window;
     Bins<T> bins;
     u32 patience = 1;
+    bool special = false; // whether the tile that was refused last may have NaNs or infinities
 
     __device__ __forceinline__ FloatSum(Sums &wide) : wide(wide), window(Lane::Window::below(START)) {}
 
@@ -52,8 +55,10 @@ struct FloatSum {
 
     __device__ __forceinline__ bool commit(Lane &lane)
     {
-        if (!__all_sync(ALL_LANES, lane.close(window)))
+        if (!__all_sync(ALL_LANES, lane.close(window))) {
+            special = __any_sync(ALL_LANES, window.is_special(lane.drift));
             return false;
+        }
         window.commit(lane.drift);
         if (++window.commits == window.COMMITS)
             window.flush(wide);
@@ -66,14 +71,16 @@ struct FloatSum {
             window.flush(wide);
     }
 
-    // Takes a tile that was refused in a window made for it, if that is another one and certifies it.
+    // Makes the window for what is finite of a tile that was refused. Returns whether it is another one.
     __device__ __forceinline__ bool moved(const uint4 *at, u32 valid)
     {
+        if constexpr (FITS)
+            return false;
         uint4 v[TILE] = {};
         load(v, at, valid);
         int top = Format::UNIT;
         each<T, true>(v, TILE, [&](Bits bits) {
-            if (Format::magnitude(bits) < Format::INFINITE)
+            if (Format::is_finite(bits))
                 top = max(top, Format::top(bits));
         });
 #pragma unroll
@@ -84,119 +91,86 @@ struct FloatSum {
             return false;
         put_away();
         window.first = first;
-        return tile<false>(v, valid);
+        return true;
     }
 
-    // Adds up the lanes' NaNs and infinities, fewer than 2^15 of a lane each.
-    __device__ __forceinline__ void count(u32 nans, u32 positive, u32 negative)
+    // Takes tiles without their NaNs and infinities, which are counted, until the window does not hold one. Returns how many.
+    __device__ __forceinline__ u32 finite(const uint4 *at, u32 step, u32 tiles, u32 valid)
     {
-        if (!__any_sync(ALL_LANES, (nans | positive | negative) != 0))
-            return;
-        Totals<1> all;
-        all.word[0] = u64(negative) << 40 | u64(positive) << 20 | nans;
-        all = fold_warp(all);
-        const u32 lane = threadIdx.x % 32;
-        if (lane < 3)
-            atomicAdd(&wide.specials[lane], u32(all.word[0] >> 20 * lane) & 0xfffff);
-    }
-
-    // Takes a vector of elements that need not be finite.
-    __device__ __forceinline__ void any(const uint4 &v)
-    {
-        Bits items[ITEMS<T>];
-        bool special = false;
-#pragma unroll
-        for (int i = 0; i < ITEMS<T>; ++i) {
-            items[i] = taken(item<T>(v, i));
-            special |= Format::magnitude(items[i]) >= Format::INFINITE;
-        }
-        if (special) {
-#pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i) {
-                if (Format::magnitude(items[i]) >= Format::INFINITE) {
-                    absorb<T>(wide, items[i]);
-                    items[i] = 0;
-                }
-            }
-        }
-#pragma unroll
-        for (int i = 0; i < ITEMS<T>; ++i)
-            bins.add(items[i]);
-    }
-
-    // Takes tiles that no window holds, or that hold NaNs or infinities, and cannot fail.
-    template <bool FULL>
-    __device__ __forceinline__ void any(const uint4 *at, u32 step, u32 tiles, u32 valid)
-    {
-        if constexpr (!FITS) {
-            if (!Bins<T>::there()) {
-                for (; tiles > 0; --tiles, at += step)
-                    each_again<T>(at, valid, [&](Bits bits) { absorb<T>(wide, taken(bits)); });
-                return;
-            }
-            if (!bins.open)
-                bins.clear();
-        }
         // What is not there is zeros, which add nothing.
         uint4 now[TILE], next[TILE] = {};
-        if (FULL)
-            load(next, at);
-        else
-            load(next, at, valid);
-        u32 nans = 0;
-        Specials specials;
-        for (; tiles > 0; --tiles, at += step) {
+        load(next, at, valid);
+        u32 done = 0;
+        for (; done < tiles; ++done, at += step) {
+            copy(now, next);
+            if (tiles - done > 1)
+                load(next, at + step);
+            Specials specials;
 #pragma unroll
             for (int k = 0; k < TILE; ++k)
-                now[k] = next[k];
+                specials.take_out(now[k]);
+            if (!tile<true>(now, TILE))
+                break;
+            count(specials);
+        }
+        return done;
+    }
+
+    __device__ __forceinline__ void count(const Specials &specials)
+    {
+        const SpecialCounts all = specials.counts();
+        if (ABSOLUTE)
+            wide.count(all.nans, all.positive + all.negative, 0);
+        else
+            wide.count(all.nans, all.positive, all.negative);
+    }
+
+    // Takes tiles that no window holds, and cannot fail.
+    __device__ __forceinline__ void any(const uint4 *at, u32 step, u32 tiles, u32 valid)
+    {
+        if (!Bins<T>::there()) {
+            for (; tiles > 0; --tiles, at += step)
+                each_again<T>(at, valid, [&](Bits bits) { absorb<T>(wide, taken(bits)); });
+            return;
+        }
+        if (!bins.open)
+            bins.clear();
+        // What is not there is zeros, which add nothing.
+        uint4 now[TILE], next[TILE] = {};
+        load(next, at, valid);
+        for (; tiles > 0; --tiles, at += step) {
+            copy(now, next);
             if (tiles > 1)
                 load(next, at + step);
-            if constexpr (FITS) {
-                Lane lane(window);
-                each_word<true>(now, TILE, [&](u32 word) {
-                    const u32 finite = specials.template finite<ABSOLUTE>(word);
-                    lane.add(Bits(finite), window);
-                    lane.add(Bits(finite >> 16), window);
-                });
-                commit(lane);
-            } else {
-                bins.make_room(TILE * ITEMS<T>, wide);
-                if constexpr (sizeof(Bits) == 2) {
-                    each_word<true>(now, TILE, [&](u32 word) { bins.template add<ABSOLUTE>(word); });
-                    const u32 some = bins.nans(TILE * ITEMS<T>);
-                    if (some <= TILE * ITEMS<T>) {
-                        nans += some;
-                    } else {
-                        each_again<T>(at, valid, [&](Bits bits) {
-                            if (!Format::is_finite(bits))
-                                absorb<T>(wide, taken(bits));
-                        });
-                    }
-                } else {
+            bins.make_room(TILE * ITEMS<T>, wide);
+            Specials specials;
 #pragma unroll
-                    for (int k = 0; k < TILE; ++k)
-                        any(now[k]);
-                }
+            for (int k = 0; k < TILE; ++k) {
+                if (specials.are_in(now[k]))
+                    specials.take_out(now[k]);
+                const uint4 finite[1] = {now[k]};
+                if constexpr (sizeof(Bits) == 2)
+                    each_word<true>(finite, 1, [&](u32 word) { bins.template add<ABSOLUTE>(word); });
+                else
+                    each<T, true>(finite, 1, [&](Bits bits) { bins.add(taken(bits)); });
             }
-        }
-        if constexpr (FITS) {
-            const u32 all = specials.count(specials.all), negative = specials.count(specials.negative);
-            nans = specials.count(specials.nans);
-            count(nans, all - nans - negative, negative);
-        } else if constexpr (sizeof(Bits) == 2) {
-            count(nans, 0, 0);
+            count(specials);
         }
     }
 
     // Works off the refused tile at `at`, and as many of the `tiles` from there as seem to be like it. Returns how many.
-    __device__ __forceinline__ u32 refused(const uint4 *at, u32 step, u64 tiles)
+    __device__ __forceinline__ u32 refused(const uint4 *at, u32 step, u64 tiles, u32 valid)
     {
-        if (!FITS && moved(at, TILE))
-            return 1;
         const u32 some = u32(min(tiles, u64(patience)));
-        any<true>(at, step, some, TILE);
         patience = min(2 * patience, LONGEST_PATIENCE);
-        return some;
+        u32 done = moved(at, valid) || special ? finite(at, step, some, valid) : 0;
+        if constexpr (!FITS) {
+            if (done == 0) {
+                any(at, step, some, valid);
+                done = some;
+            }
+        }
+        return done;
     }
 
     // Takes tiles, of which the first one is in `even`, until one is refused: then `left` are left, and that one is at `at`. A
@@ -239,7 +213,7 @@ struct FloatSum {
             if (left > 0) {
                 if (before - left > patience)
                     patience = 1;
-                const u32 some = refused(at, part.step, left);
+                const u32 some = refused(at, part.step, left, TILE);
                 left -= some;
                 at += u64(some) * part.step;
                 if (left > 0)
@@ -252,8 +226,8 @@ struct FloatSum {
                 copy(some, even);
             else
                 load(some, at, part.valid);
-            if (!tile<false>(some, part.valid) && (FITS || !moved(at, part.valid)))
-                any<false>(at, part.step, 1, part.valid);
+            if (!tile<false>(some, part.valid))
+                refused(at, part.step, 1, part.valid);
         }
         put_away();
         if constexpr (!FITS)

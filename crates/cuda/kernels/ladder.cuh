@@ -47,17 +47,19 @@ struct Ladder {
     }
     __device__ __forceinline__ void finish() { window.flush(wide); }
 
-    // Moves the window to a tile whose terms in this lane are below 2^top, and begins it again.
-    __device__ __forceinline__ void move(int top)
+    __device__ __forceinline__ bool is_special() const { return window.is_special(lane.drift); }
+
+    // Moves the window to a tile whose terms in this lane are below 2^top. Returns whether it is another one.
+    __device__ __forceinline__ bool move(int top)
     {
 #pragma unroll
         for (int distance = 16; distance > 0; distance /= 2)
             top = max(top, __shfl_xor_sync(ALL_LANES, top, distance));
         const int first = Window::below(top + Lane::K + ROOM);
-        if (first != window.first) {
-            window.flush(wide);
-            window.first = first;
-        }
-        open();
+        if (first == window.first)
+            return false;
+        window.flush(wide);
+        window.first = first;
+        return true;
     }
 };

@@ -6,17 +6,14 @@
 // Sums of 2^16 elements fit a limb.
 //
 // A word of two elements plus one in the fields of both names the bins by its bits: the three lowest of a field never reach the
-// bin, and A's field is the bin's bits with 4 in their place. NaNs and infinities come to bin 32, a spare limb. There t is PTX's
-// canonical NaN, 0x7fffffff, or an infinity, so that n NaNs and nothing else move the limb by n * (0x7fffffff - A) modulo 2^32:
-// the lower 22 bits tell n, up to as many elements as a lane has in a tile. With i infinities of either sign, i no more than that,
-// the upper 10 bits differ from this by 512 p - 11 i, p those above zero, which 1024 does not divide.
+// bin, and A's field is the bin's bits with 4 in their place.
 
 #pragma once
 
 #include "bins.cuh"
 
 template <>
-struct Bins<bf16> : ThreadLimbs<i32, 32, 8, -135, 1> {
+struct Bins<bf16> : ThreadLimbs<i32, 32, 8, -135> {
     static constexpr u32 ONE_HALF_MORE = 4 << 23 | 1 << 22;
 
     // Adds one element, x, whose bin is named by the upper half of `name`.
@@ -27,7 +24,7 @@ struct Bins<bf16> : ThreadLimbs<i32, 32, 8, -135, 1> {
         limb(name >> 26) += i32(__float_as_uint(t) - anchor);
     }
 
-    // Adds any two elements.
+    // Adds two elements that are finite.
     template <bool ABSOLUTE>
     __device__ __forceinline__ void add(u32 word)
     {
@@ -36,17 +33,6 @@ struct Bins<bf16> : ThreadLimbs<i32, 32, 8, -135, 1> {
             word = magnitudes;
         add_one(word << 16, names << 16);
         add_one(word & 0xffff0000, names);
-    }
-
-    // How many NaNs a tile of `items` elements brought; more than that, if it brought infinities too.
-    __device__ __forceinline__ u32 nans(u32 items)
-    {
-        const u32 moved = u32(limb(LIMBS));
-        if (moved == 0)
-            return 0;
-        limb(LIMBS) = 0;
-        const u32 n = -moved & 0x3fffff;
-        return n <= items && moved == n * (0x7fffffff - ONE_HALF_MORE) ? n : ~0u;
     }
 
     template <class Sums>

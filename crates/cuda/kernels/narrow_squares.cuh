@@ -4,16 +4,13 @@
 // and |x| < 2^23 units. With |x| in place of x the anchor needs no room below: it is a power of two, the field 16 b + 4 after the
 // scaling, and t = A + 2^-11 |x| stays in its binade. m = bits(t) - bits(A) is |x| in units, m^2 < 2^46 the square in units
 // of 2^(32 b - 270), and 2^16 of these fit 63 bits. With the sign of x, m is the element: 2^8 of these fit 32 bits.
-//
-// NaNs and infinities come to bin 16, the spare limb. There m is 0x7fffffff - A or 0x7f800000 - A. The square of the former is 1 modulo 2^25:
-// the lower bits tell the number of NaNs. That of the latter is 2^46 times an odd number, which few of them do not hide.
 
 #pragma once
 
 #include "thread_limbs.cuh"
 
 template <int BEFORE = 0>
-struct NarrowSquares : ThreadLimbs<i64, 16, 32, -270, 1, BEFORE> {
+struct NarrowSquares : ThreadLimbs<i64, 16, 32, -270, 0, BEFORE> {
     static constexpr u32 ONE = 4 << 23;
 
     static __device__ __forceinline__ u32 magnitudes(u32 word) { return word & 0x7fff7fff; }
@@ -28,25 +25,12 @@ struct NarrowSquares : ThreadLimbs<i64, 16, 32, -270, 1, BEFORE> {
         return m;
     }
 
-    // Adds the squares of any two elements.
+    // Adds the squares of two elements that are finite.
     __device__ __forceinline__ void add(u32 word)
     {
         const u32 both = magnitudes(word), name = names(both);
         add_one(both << 16, name << 16);
         add_one(both & 0xffff0000, name);
-    }
-
-    // How many NaNs a tile of `items` elements brought; more than that, if it brought infinities too.
-    __device__ __forceinline__ u32 nans(u32 items)
-    {
-        i64 &odd = this->limb(this->LIMBS);
-        const u64 sum = u64(odd);
-        if (sum == 0)
-            return 0;
-        odd = 0;
-        constexpr u64 NAN_MOVES = 0x7fffffff - ONE;
-        const u32 n = u32(sum) & 0x1ffffff;
-        return n <= items && sum == n * (NAN_MOVES * NAN_MOVES) ? n : ~0u;
     }
 
     template <class Sums>
@@ -60,7 +44,7 @@ struct NarrowSquares : ThreadLimbs<i64, 16, 32, -270, 1, BEFORE> {
     }
 };
 
-struct NarrowElements : ThreadLimbs<i32, 16, 16, -135, 1> {
+struct NarrowElements : ThreadLimbs<i32, 16, 16, -135> {
     // Adds both elements of a word, and their squares to their bins.
     template <class Squares>
     __device__ __forceinline__ void add(u32 word, Squares &squares)

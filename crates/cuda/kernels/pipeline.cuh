@@ -12,11 +12,13 @@
 //     pass.take(x, y)          takes a vector of it
 //     pass.close()             ends it; false if it is needed once more: the same in all lanes of a warp
 //     Pass::REFUSES            whether it ever is; if so, the pass
-//     pass.again<V>(place)     has it once more: place.each(f) calls f(x, y) with every element, and V loads it; false if it is to go
-//                              with others to
-//     pass.any(x, y)           which takes a vector of a tile that was refused, or of one behind it, and
+//     pass.moved<V>(place)     makes the window for what is finite of the tile, which V loads; whether it is another one. If so, or if
+//     pass.special             the tile that was refused may have NaNs or infinities, it comes again without them, and
+//     pass.count(counts)       counts these. What is refused then, which nothing is if Pass::FITS,
+//     pass.any(x, y)           takes by vectors, without NaNs and infinities, and
 //     pass.any_open()          begins such a tile,
-//     pass.any_close(place)    and ends it
+//     pass.any_close(place)    and ends it: place.each(f) calls f(x, y) with every element; or it is peeled where not
+//     pass.there()             says that there is memory for it
 //     pass.pause(tiles)        puts away what so many tiles came to, at most RUN of them: what is seldom done is not done between
 //                              two tiles, where it would take registers from what is often done
 
@@ -161,21 +163,72 @@ __device__ __forceinline__ u32 through(Pass &pass, const char *&at, u32 step, i6
     return most - left;
 }
 
-// Gives the pass `tiles` tiles from `at` on that it cannot refuse; the last one may have fewer vectors than others.
+// Gives the pass up to `tiles` tiles from `place` on without NaNs and infinities, until it refuses one; the last one may have fewer vectors
+// than others. Returns how many it took.
+template <class Vectors, class T, class Pass>
+__device__ __forceinline__ u32 finite(Pass &pass, Place<T, Pass::PAIRED> place, u32 step, u32 tiles)
+{
+    Vectors now, next;
+    next.load(place.at, place.apart, place.valid);
+    u32 done = 0;
+    for (; done < tiles; ++done, place.at += step) {
+        now = next;
+        if (tiles - done > 1)
+            next.load(place.at + step, place.apart);
+        typename Pass::Specials specials;
+        pass.open();
+        now.each(place.at, place.apart, [&](uint4 x, uint4 y) {
+            specials.take_out(x, y);
+            pass.take(x, y);
+        });
+        if (!pass.close())
+            break;
+        pass.count(specials.counts());
+    }
+    return done;
+}
+
+// The same tiles without a window, which none is refused of.
 template <class Vectors, class T, class Pass>
 __device__ __forceinline__ void anything(Pass &pass, Place<T, Pass::PAIRED> place, u32 step, u32 tiles)
 {
+    using Bits = typename Element<T>::Bits;
+    if (!pass.there()) {
+        for (; tiles > 0; --tiles, place.at += step)
+            place.each([&](Bits x, Bits y) { pass.one(x, y); });
+        return;
+    }
     Vectors now, next;
     next.load(place.at, place.apart, place.valid);
     for (; tiles > 0; --tiles) {
         now = next;
         if (tiles > 1)
             next.load(place.at + step, place.apart);
+        typename Pass::Specials specials;
         pass.any_open();
-        now.each(place.at, place.apart, [&](const uint4 &x, const uint4 &y) { pass.any(x, y); });
+        now.each(place.at, place.apart, [&](uint4 x, uint4 y) {
+            if (specials.are_in(x, y))
+                specials.take_out(x, y);
+            pass.any(x, y);
+        });
         pass.any_close(place);
+        pass.count(specials.counts());
         place.at += step;
     }
+}
+
+// Works off the refused tile at `place`, and up to `tiles` from there. Returns how many.
+template <class Vectors, class T, class Pass>
+__device__ __forceinline__ u32 refused(Pass &pass, const Place<T, Pass::PAIRED> &place, u32 step, u32 tiles)
+{
+    u32 done = pass.template moved<Vectors>(place) || pass.special ? finite<Vectors>(pass, place, step, tiles) : 0;
+    if constexpr (!Pass::FITS) {
+        if (done == 0) {
+            anything<Vectors>(pass, place, step, tiles);
+            done = tiles;
+        }
+    }
+    return done;
 }
 
 template <class Second, class Pass>
@@ -224,13 +277,10 @@ __device__ __forceinline__ void pipe(const char *data, i64 apart, u64 n, Pass &p
             const Place<T, PAIRED> place{at, apart, N};
             u32 some = 1;
             if constexpr (Pass::REFUSES) {
-                if (!pass.template again<Vectors>(place)) {
-                    if (tiles > patience)
-                        patience = 1;
-                    some = min(most - tiles, patience);
-                    anything<Vectors>(pass, place, step, some);
-                    patience = min(2 * patience, LONGEST_PATIENCE);
-                }
+                if (tiles > patience)
+                    patience = 1;
+                some = refused<Vectors>(pass, place, step, min(most - tiles, patience));
+                patience = min(2 * patience, LONGEST_PATIENCE);
             }
             at += u64(some) * step;
             tiles += some;
@@ -260,8 +310,7 @@ __device__ __forceinline__ void pipe(const char *data, i64 apart, u64 n, Pass &p
         const bool taken = some.give(pass, at, apart);
         if constexpr (Pass::REFUSES) {
             if (!taken) {
-                if (!pass.template again<Vectors>(part))
-                    anything<Vectors>(pass, part, step, 1);
+                refused<Vectors>(pass, part, step, 1);
                 for (u32 i = from; i < to; ++i)
                     peel(i);
             }

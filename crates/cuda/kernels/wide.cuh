@@ -32,6 +32,19 @@ struct Wide {
 
     __device__ __forceinline__ void count(Special special) { atomicAdd(&specials[special], 1u); }
 
+    // Counts what a warp's lanes have, fewer than 2^15 of a lane each. All of them call it.
+    __device__ __forceinline__ void count(u32 nans, u32 positive, u32 negative)
+    {
+        if (!__any_sync(ALL_LANES, (nans | positive | negative) != 0))
+            return;
+        Totals<1> all;
+        all.word[0] = u64(negative) << 40 | u64(positive) << 20 | nans;
+        all = fold_warp(all);
+        const u32 lane = threadIdx.x % 32;
+        if (lane < 3)
+            atomicAdd(&specials[lane], u32(all.word[0] >> 20 * lane) & 0xfffff);
+    }
+
     // Adds (-1)^negative * magnitude * 2^exponent, a multiple of the format's last bit.
     __device__ __forceinline__ void deposit(bool negative, u64 magnitude, int exponent)
     {

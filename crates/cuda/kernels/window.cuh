@@ -99,6 +99,9 @@ struct Window {
             drift.leftover |= u64(__double_as_longlong(r));
     }
 
+    // Whether a term may have been NaN or infinite.
+    static __device__ __forceinline__ bool is_special(const Drift &drift) { return (__double2hiint(drift.at[0]) & 0x7ff00000) == 0x7ff00000; }
+
     static __device__ __forceinline__ bool holds(const Drift &drift)
     {
         return drift.bad >> 20 == 0 && drift.leftover << 1 == 0;

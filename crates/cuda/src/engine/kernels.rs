@@ -275,7 +275,7 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
         Kind::Sum | Kind::AbsSum => match dtype {
             DType::F64 => Build { vectors: 8, shared_per_thread: 8 * 44, ..usual },
             DType::F32 => Build { shared_per_thread: 8 * 16, ..usual },
-            DType::BF16 => Build { shared_per_thread: 4 * 33, ..usual },
+            DType::BF16 => Build { shared_per_thread: 4 * 32, ..usual },
             _ => usual,
         },
         // The limbs in `product_bins.cuh` and `narrow_squares.cuh`, and of moments those
@@ -286,7 +286,7 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
                 DType::F64 => 8 * (81 + if elements { 44 } else { 0 }) / 4,
                 DType::F32 => 8 * (13 + if elements { 11 } else { 0 }),
                 DType::BF16 if kind == Kind::Dot => 8 * 18,
-                DType::BF16 => 8 * 17 + if elements { 4 * 17 } else { 0 },
+                DType::BF16 => 8 * 16 + if elements { 4 * 16 } else { 0 },
                 _ => 0,
             };
             Build { shared_per_thread, ..usual }

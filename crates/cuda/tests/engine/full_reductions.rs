@@ -632,7 +632,8 @@ fn second_arrays_anywhere(engine: &Engine) {
 }
 
 /// What most data are like goes through the first window, and is read once: the
-/// superaccumulator gets what is flushed at the end and what is peeled.
+/// superaccumulator gets what is flushed at the end and what is peeled. NaNs and
+/// infinities among them are counted beside the window, from a second look at the tiles.
 #[test]
 fn common_data_stay_in_the_window() {
     let checks = Options { checks: Checks::NONE, counters: true, ..Options::default() };
@@ -642,8 +643,9 @@ fn common_data_stay_in_the_window() {
     let engine = Engine::with_shape(device, one_warp);
     let mut random = Random(0xfa57);
     let floats = [Kind::Sum, Kind::AbsSum, Kind::SquareSum, Kind::Dot, Kind::Moments];
+    let patterns = ["uniform", "signed", "a hundredth NaN", "half NaN", "a hundredth infinite"];
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
-        for (kind, pattern) in floats.iter().flat_map(|&k| [(k, "uniform"), (k, "signed")]) {
+        for (kind, pattern) in floats.iter().flat_map(|&k| patterns.map(|p| (k, p))) {
             let n = 16 * 2048 / dtype.size();
             with_element!(dtype, T => {
                 let items: Vec<T> = make(pattern, n, &mut random);
@@ -653,8 +655,12 @@ fn common_data_stay_in_the_window() {
             let counted = reports[0].outcome.counters.as_ref().unwrap().total();
             let bytes = (n * dtype.size() * if kind == Kind::Dot { 2 } else { 1 }) as u64;
             let what = format!("{kind:?} of {pattern} {dtype}: {counted:?}");
-            assert!(counted.shared_atomics.operations < 64, "{what}");
-            assert!(counted.global_loads.bytes_asked < bytes + bytes / 8, "{what}");
+            // Three counters of each sum and tile. Patience grows with the tiles that are
+            // refused: fewer and fewer are looked at twice.
+            let is_finite = matches!(pattern, "uniform" | "signed");
+            let (atomics, times) = if is_finite { (64, 1) } else { (64 + 2 * 3 * 32, 3) };
+            assert!(counted.shared_atomics.operations < atomics, "{what}");
+            assert!(counted.global_loads.bytes_asked < times * bytes + bytes / 8, "{what}");
         }
     }
 }
