@@ -1,7 +1,7 @@
 // Sums of squares and variances of short rows of floats, exact and rounded once.
 //
-// Rows become integers of their own scale. Those with elements that are too small for that and not zero go to windows that move, and what
-// these lose, one by one to the warp's superaccumulators.
+// Rows become integers of their own scale. Elements that are too small for that are cut off, where the answer is sure in spite of that. Other rows
+// go to windows that move, and what these lose, one by one to the warp's superaccumulators.
 
 #pragma once
 
@@ -67,9 +67,29 @@ __device__ __noinline__ void square_again(const ShortRows *shared, u64 index, u3
     typename Element<T>::Bits *out)
 {
     using Bits = typename Element<T>::Bits;
+    constexpr int EACH = VECTORS / SETS;
     const ShortRows &rows = *shared;
     bool flags[SETS];
-    const u32 lost = answer_apart<FloatSquares<T, true>>(rows, index, lacking, out, {ask, n});
+    u32 left = 0;
+    {
+        RowTile<T> tile;
+        tile.load(rows, index);
+        ScaledRow<T> row[SETS];
+#pragma unroll
+        for (int s = 0; s < SETS; ++s) {
+            row[s].template take<EACH, true>(tile.v + s * EACH, rows.lanes());
+            flags[s] = (lacking >> s & 1) == 0;
+        }
+        each_answer<T>(rows, index, row, flags, [&](const ScaledRow<T> &mine, u64 r) {
+            const u32 set = u32(r / rows.groups() - index * SETS);
+            left |= u32(!mine.answer(ask, n, out[r])) << set;
+        });
+        for (u32 d = rows.lanes() / 2; d > 0; d /= 2)
+            left |= __shfl_xor_sync(ALL_LANES, left, d);
+    }
+    if (!__any_sync(ALL_LANES, left != 0))
+        return;
+    const u32 lost = answer_apart<FloatSquares<T, true>>(rows, index, left, out, {ask, n});
 #pragma unroll
     for (int s = 0; s < SETS; ++s)
         flags[s] = (lost >> s & 1) != 0;
@@ -88,7 +108,7 @@ __device__ __forceinline__ void square_tile(const ShortRows &rows, const RowTile
         row[s].template take<EACH>(tile.v + s * EACH, rows.lanes());
         lacks[s] = row[s].lacks() && RowTile<T>::row(rows, index, s) < rows.count;
     }
-    each_answer<T>(rows, index, row, lacks, [&](const ScaledRow<T> &mine, u64 r) { out[r] = mine.answer(ask, n); });
+    each_answer<T>(rows, index, row, lacks, [&](const ScaledRow<T> &mine, u64 r) { mine.answer(ask, n, out[r]); });
     u32 lacking = 0;
 #pragma unroll
     for (int s = 0; s < SETS; ++s)

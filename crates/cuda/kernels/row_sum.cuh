@@ -3,8 +3,8 @@
 // Each row goes down a ladder of rungs until one is sure of its sum:
 //
 //     plain f64 adds, if the row's range certifies that none of them rounds (range.cuh); of f64, a window made for the row's largest element
-//     a window for whatever is finite (whole_window.cuh); of f64, which has no such window, one that moves (moving.cuh)
-//     of f64 the warp's superaccumulator, row by row
+//     a window for whatever is finite (whole_window.cuh); of f64, which has no such window, two f64 and a bound of what these lack
+//     of f64 an integer that moves (moving.cuh), and the warp's superaccumulator, row by row
 
 #pragma once
 
@@ -160,6 +160,54 @@ __device__ __forceinline__ int top_of_row(const uint4 *v, u32 lanes)
     return int(most >> 21) - 1022;
 }
 
+// The same of f64 that are far apart: a rounded sum, and the rounded sum of its rounding errors.
+//
+// An add is off by its error exactly (Knuth 1969). So the row's sum is `sum` and all errors, of which `error` is the rounded sum: with at most
+// 2^10 of them it is off by less than 2^-43 times their magnitudes, and `magnitudes`, a rounded sum of as many, is too small by as little
+// of itself. 2^-42 is twice what both come to.
+struct ErrorRow {
+    f64 sum = 0.0;
+    f64 error = 0.0;
+    f64 magnitudes = 0.0;
+
+    __device__ __forceinline__ void take(f64 term, f64 others, f64 their_magnitudes)
+    {
+        const Double both = two_sum(sum, term);
+        sum = both.hi;
+        error = add(add(error, others), both.lo);
+        magnitudes = add(add(magnitudes, their_magnitudes), fabs(both.lo));
+    }
+
+    template <int EACH>
+    __device__ __forceinline__ void add_vectors(const uint4 *v, u64 mask)
+    {
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<f64>; ++i)
+                take(Element<f64>::value(item<f64>(v[k], i) & mask), 0.0, 0.0);
+        }
+    }
+
+    __device__ __forceinline__ void fold(u32 lanes)
+    {
+        for (u32 d = lanes / 2; d > 0; d /= 2)
+            take(__shfl_xor_sync(ALL_LANES, sum, d), __shfl_xor_sync(ALL_LANES, error, d), __shfl_xor_sync(ALL_LANES, magnitudes, d));
+    }
+
+    // False if the answer is not sure; of a NaN or an infinity it is not.
+    __device__ __forceinline__ bool answer(const Question<f64> &question, u64 &bits) const
+    {
+        const Double all = two_sum(sum, error);
+        const f64 sign = all.hi < 0.0 ? -1.0 : 1.0;
+        const f64 part = __ddiv_rn(mul(magnitudes, 0x1p-42), fabs(all.hi));
+        const f64 n = question.ask == MEAN ? f64(question.n) : 1.0;
+        const bool sure = nearest_real<f64>({mul(all.hi, sign), mul(all.lo, sign)}, n, 0.0, 0, false, bits, part);
+        bits |= all.hi < 0.0 ? Element<f64>::SIGN : 0;
+        return sure;
+    }
+};
+
 // The answer of a row, by all lanes of a warp in its superaccumulator.
 template <class T>
 __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, u64 n, typename Element<T>::Bits mask, u32 ask,
@@ -210,6 +258,31 @@ struct SharedQuestion {
     Question<T> question;
 };
 
+// Answers rows by sums and their errors. Returns those whose answers are not sure.
+template <int SETS>
+__device__ __forceinline__ u32 answer_by_errors(const ShortRows &rows, u64 index, u32 lacking, const Question<f64> &question)
+{
+    constexpr int EACH = VECTORS / SETS;
+    RowTile<f64> tile;
+    tile.load(rows, index);
+    u32 left = 0;
+#pragma unroll
+    for (int s = 0; s < SETS; ++s) {
+        ErrorRow row;
+        row.add_vectors<EACH>(tile.v + s * EACH, question.mask);
+        row.fold(rows.lanes());
+        u64 bits = 0;
+        const bool sure = row.answer(question, bits);
+        const u64 r = RowTile<f64>::row(rows, index, s);
+        if ((lacking >> s & 1) == 0)
+            continue;
+        left |= u32(!sure) << s;
+        if (sure && rows.slot() == 0 && r < rows.count)
+            question.out[r] = bits;
+    }
+    return left;
+}
+
 // The rows of a tile whose first sums are not sure, which `lacking` says by sets. They are loaded once more, so that nothing stays in
 // registers until then.
 template <class T, int SETS>
@@ -221,6 +294,9 @@ __device__ __noinline__ void sum_again(const SharedQuestion<T> *shared, u64 inde
     const Question<T> &question = shared->question;
     bool flags[SETS];
     if constexpr (LONG) {
+        lacking = answer_by_errors<SETS>(rows, index, lacking, question);
+        if (!__any_sync(ALL_LANES, lacking != 0))
+            return;
         const typename FloatTotal<T>::Asked asked(question.ask, question.mask != ~typename Element<T>::Bits(0), question.n);
         const u32 lost = answer_apart<FloatTotal<T>>(rows, index, lacking, question.out, asked);
 #pragma unroll

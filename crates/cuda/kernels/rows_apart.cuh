@@ -11,8 +11,6 @@ __device__ __noinline__ u32 answer_apart(const ShortRows &rows, u64 index, u32 l
 {
     using Item = typename Acc::Item;
     using Bits = typename Acc::Bits;
-    using Format = Element<Item>;
-    constexpr u32 BATCH = Acc::MOST / ITEMS<Item>; // vectors
     const u32 lanes = rows.lanes(), sets = rows.sets();
     RowTile<Item> tile;
     tile.load(rows, index);
@@ -22,28 +20,11 @@ __device__ __noinline__ u32 answer_apart(const ShortRows &rows, u64 index, u32 l
         Acc mine;
 #pragma unroll 1
         for (u32 s = first; s < min(first + lanes, sets); ++s) {
-            const u32 end = (s + 1) * rows.each;
-            // All lanes of a row begin where its largest element will be, so that none moves, and all have the same place when they merge.
-            Bits most = 0;
-#pragma unroll 1
-            for (u32 k = s * rows.each; k < end; ++k) {
-#pragma unroll
-                for (int i = 0; i < ITEMS<Item>; ++i)
-                    most = max(most, Format::magnitude(item<Item>(tile.v[k], i)));
-            }
-            int top = Format::top(most);
-            for (u32 d = lanes / 2; d > 0; d /= 2)
-                top = max(top, __shfl_xor_sync(ALL_LANES, top, d));
             Acc acc;
-            acc.move_to(Acc::place_above(top));
 #pragma unroll 1
-            for (u32 k = s * rows.each; k < end; k += BATCH) {
-                Elements<Bits, Acc::MOST> some;
-#pragma unroll
-                for (u32 b = 0; b < BATCH; ++b) {
-                    const uint4 v = k + b < end ? tile.v[k + b] : uint4();
-                    memcpy(some.bits + b * ITEMS<Item>, &v, sizeof(v));
-                }
+            for (u32 k = s * rows.each; k < (s + 1) * rows.each; ++k) {
+                Elements<Bits, ITEMS<Item>> some;
+                memcpy(some.bits, &tile.v[k], sizeof(some.bits));
                 acc.settle(some, asked);
             }
 #pragma unroll 1

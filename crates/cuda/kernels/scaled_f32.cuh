@@ -39,8 +39,8 @@ struct ScaledF32 {
         high += low < products[2];
     }
 
-    __device__ __forceinline__ typename Element<T>::Bits answer(int unit, u32 ask, u64 n) const
+    __device__ __forceinline__ bool answer(int unit, const Off &by, u32 ask, u64 n, typename Element<T>::Bits &out) const
     {
-        return scaled_answer<T>(high, low, sum, unit, ask, n);
+        return scaled_answer<T>(high, low, sum, by, unit, ask, n, out);
     }
 };

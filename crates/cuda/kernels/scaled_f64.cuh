@@ -50,5 +50,8 @@ struct ScaledF64 {
         }
     }
 
-    __device__ __forceinline__ u64 answer(int unit, u32 ask, u64 n) const { return scaled_answer(squares, high, low, unit, ask, n); }
+    __device__ __forceinline__ bool answer(int unit, const Off &by, u32 ask, u64 n, u64 &out) const
+    {
+        return scaled_answer(squares, high, low, by, unit, ask, n, out);
+    }
 };

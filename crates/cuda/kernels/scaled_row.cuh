@@ -1,5 +1,6 @@
 // A short row of floats in integers of its own scale, in units of 2^-REACH of the last place of its largest element: every element that is
-// not REACH binades below that is one.
+// not REACH binades below that is one. Of others what is below the unit is cut off, where that is asked for. Such an element keeps k units, fewer
+// than 2^FRACTION: the sum of elements lacks less than a unit for it, that of squares at most 2 k + 1.
 //
 // Elements are cut in parts, and the sums of all products of two parts fit 64 bits. The form of the elements says
 //
@@ -9,7 +10,7 @@
 //     cut(significand, up, part)    which those of significand * 2^up are, the highest first
 //     join(products, sums)          takes a row's sums: of signed parts, and of products of the i-th and the j-th one, i <= j, in the
 //                                   place j (j + 1) / 2 + i
-//     answer(unit, ask, n)          what is asked of them, in units of 2^unit
+//     answer(unit, by, ask, n, out) what is asked of them, in units of 2^unit; false if that is not sure of sums that are off `by` this
 
 #pragma once
 
@@ -40,8 +41,8 @@ struct ScaledRow {
     // The exponent's field, which is 1 of subnormals.
     static __device__ __forceinline__ int field(Bits magnitude) { return max(int(magnitude >> Whole::FRACTION), 1); }
 
-    // A row of which each lane has EACH vectors.
-    template <int EACH>
+    // A row of which each lane has EACH vectors. CUT says that elements are cut off.
+    template <int EACH, bool CUT = false>
     __device__ __forceinline__ void take(const uint4 *v, u32 lanes)
     {
         most = 0;
@@ -64,10 +65,14 @@ struct ScaledRow {
             for (int i = 0; i < ITEMS<T>; ++i) {
                 const Bits bits = Form::bits_of(v[k], i), magnitude = Whole::magnitude(bits);
                 constexpr Bits LEADING = Bits(1) << Whole::FRACTION;
-                const Bits significand = (magnitude & (LEADING - 1)) | (magnitude >> Whole::FRACTION != 0 ? LEADING : 0);
-                const int up = field(magnitude) - lowest;
+                Bits significand = (magnitude & (LEADING - 1)) | (magnitude >> Whole::FRACTION != 0 ? LEADING : 0);
+                int up = field(magnitude) - lowest;
                 least = min(least, significand != 0 ? up : 0);
-                // What is made of elements that are too small is of no matter.
+                // Otherwise, what is made of elements that are too small is of no matter.
+                if constexpr (CUT) {
+                    significand >>= min(max(-up, 0), Whole::WIDTH - 1);
+                    up = max(up, 0);
+                }
                 u32 part[PARTS];
                 Form::cut(significand, up, part);
                 const i32 sign = i32(bits >> (Whole::WIDTH - 32)) >> 31 | 1;
@@ -95,13 +100,17 @@ struct ScaledRow {
         totals.join(products, sums);
     }
 
-    // Whether the superaccumulators have to look at it.
+    // Whether elements were too small, of those that are finite.
     __device__ __forceinline__ bool lacks() const { return !holds && most < Whole::INFINITE; }
 
-    __device__ __forceinline__ typename Element<T>::Bits answer(u32 ask, u64 n) const
+    // Returns whether the answer is sure, as it is of a row that lacks nothing.
+    __device__ __forceinline__ bool answer(u32 ask, u64 n, typename Element<T>::Bits &out) const
     {
-        if (most >= Whole::INFINITE)
-            return asks_spread(ask) || most > Whole::INFINITE ? NOT_A_NUMBER<T> : Element<T>::INFINITE;
-        return totals.answer(Whole::UNIT + field(most) - 1 - REACH, ask, n);
+        if (most >= Whole::INFINITE) {
+            out = asks_spread(ask) || most > Whole::INFINITE ? NOT_A_NUMBER<T> : Element<T>::INFINITE;
+            return true;
+        }
+        const Off by = holds ? Off() : Off{f64(n) * f64(u64(2) << Whole::FRACTION), f64(n)};
+        return totals.answer(Whole::UNIT + field(most) - 1 - REACH, by, ask, n, out);
     }
 };

@@ -1317,6 +1317,63 @@ fn few_f64(engines: &[Engine], seed: u64, rounds: usize) {
     }
 }
 
+/// Rows whose elements are further apart than the first sums of a row hold: of forty decades, of all, such that cancel but for
+/// what is far below, ties and what is next to them, and with an infinity among them.
+fn rows_far_apart(engine: &Engine, seed: u64, keep: impl Fn(usize) -> bool) {
+    fn ask<T: Element>(engine: &Engine, len: usize, random: &mut Random, make: impl Fn(f64) -> T) {
+        let near = |random: &mut Random, e: i32, binades: usize| {
+            let x = (1.0 + random.unit()) * 2f64.powi(e + random.place(binades) as i32);
+            if random.below(2) == 0 { x } else { -x }
+        };
+        let last = T::DTYPE.size() as i32 * 29 - 63;
+        let rows: Vec<Vec<f64>> = (0..48)
+            .map(|r| {
+                let mut row: Vec<f64> = match r % 6 {
+                    0 => (0..len).map(|_| near(random, -70, 133)).collect(),
+                    1 => (0..len).map(|_| near(random, -120, 240)).collect(),
+                    2 => (0..len).map(|_| near(random, -20, 45).abs()).collect(),
+                    // Half a unit of the last place, with or without something far below.
+                    3 => vec![
+                        2f64.powi(-100 * (random.below(2) as i32 + 1))
+                            * random.below(3) as f64;
+                        len
+                    ],
+                    _ => (0..len).map(|_| near(random, -100, 200)).collect(),
+                };
+                match r % 6 {
+                    3 => (row[0], row[1], row[len - 1]) = (1.0, 2f64.powi(-last), 0.0),
+                    4 => {
+                        let half = len / 2;
+                        (0..half).for_each(|i| row[half + i] = -row[i]);
+                        row[len - 1] = 2f64.powi(-110);
+                    }
+                    5 if r % 4 == 1 => row[len / 2] = f64::INFINITY,
+                    _ => {}
+                }
+                row
+            })
+            .collect();
+        let items: Vec<T> = rows.as_slice().concat().into_iter().map(make).collect();
+        let sample = Sample::of(Layout::contiguous(&[rows.len(), len], T::DTYPE.size()), &items);
+        for op in [Op::Sum, Op::Mean, Op::Norm1].into_iter().chain(SQUARES) {
+            check(engine, op, &sample, &[false, true], "far apart");
+        }
+    }
+    let mut random = Random(thorough::seed(seed));
+    for (turn, len) in [17, 44, 64, 100, 129, 250, 256, 500].into_iter().enumerate() {
+        if keep(turn) {
+            ask(engine, len, &mut random, |x| x);
+            ask(engine, 2 * len, &mut random, |x| x as f32);
+            ask(engine, len, &mut random, bf16::from_f64);
+        }
+    }
+}
+
+#[test]
+fn short_rows_far_apart() {
+    rows_far_apart(&tables(sim(Schedule::Lockstep)), 441, |turn| turn % up_to(1, 3) == 0);
+}
+
 #[test]
 fn few_f64_of_any_magnitude() {
     few_f64(&abreast(&sim(Schedule::Lockstep)), 431, up_to(30, 6));
@@ -2096,7 +2153,9 @@ fn sanitized_columns_on_the_device() {
 #[test]
 fn sanitized_rows_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
-    rows(&tables(device), 79, |turn| turn % 12 == 0);
+    let engine = tables(device);
+    rows(&engine, 79, |turn| turn % 12 == 0);
+    rows_far_apart(&engine, 442, |turn| turn % 3 == 1);
 }
 
 #[test]
