@@ -1325,28 +1325,34 @@ fn rows_far_apart(engine: &Engine, seed: u64, keep: impl Fn(usize) -> bool) {
             let x = (1.0 + random.unit()) * 2f64.powi(e + random.place(binades) as i32);
             if random.below(2) == 0 { x } else { -x }
         };
-        let last = T::DTYPE.size() as i32 * 29 - 63;
-        let rows: Vec<Vec<f64>> = (0..48)
+        // Bits of a significand, and a number whose square is halfway between two.
+        let (bits, tie) = match T::DTYPE.size() {
+            2 => (8, 17.0),
+            4 => (24, 4097.0),
+            _ => (53, 94_906_267.0),
+        };
+        let rows: Vec<Vec<f64>> = (0..49)
             .map(|r| {
-                let mut row: Vec<f64> = match r % 6 {
+                let mut row: Vec<f64> = match r % 7 {
                     0 => (0..len).map(|_| near(random, -70, 133)).collect(),
                     1 => (0..len).map(|_| near(random, -120, 240)).collect(),
                     2 => (0..len).map(|_| near(random, -20, 45).abs()).collect(),
                     // Half a unit of the last place, with or without something far below.
-                    3 => vec![
+                    3 | 6 => vec![
                         2f64.powi(-100 * (random.below(2) as i32 + 1))
                             * random.below(3) as f64;
                         len
                     ],
                     _ => (0..len).map(|_| near(random, -100, 200)).collect(),
                 };
-                match r % 6 {
-                    3 => (row[0], row[1], row[len - 1]) = (1.0, 2f64.powi(-last), 0.0),
+                match r % 7 {
+                    3 => (row[0], row[1], row[len - 1]) = (1.0, 2f64.powi(-bits), 0.0),
                     4 => {
                         let half = len / 2;
                         (0..half).for_each(|i| row[half + i] = -row[i]);
                         row[len - 1] = 2f64.powi(-110);
                     }
+                    6 => row[r % len] = tie,
                     5 if r % 4 == 1 => row[len / 2] = f64::INFINITY,
                     _ => {}
                 }
