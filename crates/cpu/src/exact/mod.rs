@@ -42,7 +42,7 @@ pub(crate) const BLOCK: usize = 8192;
 const WIDE_BLOCK: usize = 15 * BLOCK;
 
 /// Binades between the block's largest element and the top that is assumed of the next ones, so that
-/// a slowly growing series does not fail at every block. What lies below it by more is as near to the bottom.
+/// a slowly growing series does not fail at every block. Small elements have as many binades less.
 const HEADROOM: i32 = 1;
 
 /// `2^exponent`, which is normal.
