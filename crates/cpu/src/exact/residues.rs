@@ -9,7 +9,7 @@
 //! `k = T + H - 51`. Then `A` moves by at most `2^(T + H) = 2^(k + 51)`, half a binade, and stays in its
 //! own; as `|x| <= |A|`, Fast2Sum says that `q` and `x - q` are exact. The residues add up to a multiple of `2^u`
 //! of at most `2^(k - 1 + H)`: with `u = k + H - 54 = T + 2 H - 105` that is `2^53` units, and no add of residues
-//! rounds. `H` is 7, so `u = T - 91`.
+//! rounds. `H` is 7, so `u = T - 91`. Of products of f64 it is 6, and `u = T - 93`: they take most of a tile, and have the least room.
 //!
 //! An element that is not 0 and not below `2^e` is a multiple of `2^(e - P)`, where `P` is how many bits its type's
 //! fraction has. So [elements](depth) may lie `91 - P` binades below `2^T`. Products of types of up to 32 bits are exact
@@ -17,11 +17,11 @@
 //! of f64 is `p + d`, where `p` is the rounded product and `d` its error. Of elements not below `2^e` and `2^f` and
 //! below `2^X` and `2^Y`, `p` is a multiple of `2^(e + f - 52)` below `2^(X + Y)`, and `d` a multiple of
 //! `2^(e + f - 104)` of at most `2^(X + Y - 54)`. Both are sums of this kind, with `T = X + Y` and with `T = X + Y - 53`,
-//! if `e + f - 52 >= X + Y - 91` and `e + f - 104 >= X + Y - 53 - 91`: if `e >= X - 19` and `f >= Y - 19`. No element is below
+//! if `e + f - 52 >= X + Y - 93` and `e + f - 104 >= X + Y - 53 - 93`: if `e >= X - 20` and `f >= Y - 20`. No element is below
 //! its type's least positive number, of which all are multiples. [`Cut::below`] keeps all of this within f64's normal
 //! range.
 //!
-//! *First sums.* Of types of up to 32 bits [`ROWS`] elements may be added in f64 before, which takes one operation. Any sum of
+//! *First sums.* Of types of up to 32 bits 32 elements may be added in f64 before, which takes one operation. Any sum of
 //! 32 of them is a multiple of `2^(e - P)` below `2^(X + 5)`: it is exact if elements lie at most `48 - P` binades below
 //! `2^X`. Then `T = X + 5`.
 //!
@@ -42,16 +42,18 @@ use warpfold_core::Element;
 use warpfold_core::element::{Key, bf16, f16};
 use warpfold_core::prefetch;
 
-/// log2 of the elements of a lane in a tile.
-const H: i32 = 7;
+/// `H`, log2 of the elements of a lane in a tile.
+const fn log_adds<T: Near>(products: bool) -> i32 {
+    if products && T::SPLIT { 6 } else { LOG_ADDS }
+}
+/// The same of other terms.
+const LOG_ADDS: i32 = 7;
 /// log2 of the most tiles in a block.
 const TILES: i32 = 6;
 /// Vectors that are added in one turn of a loop.
 const UNROLLED: usize = 4;
-/// Rows of so many vectors in a tile.
-const ROWS: usize = (1 << H) / UNROLLED;
-/// log2 of the elements of a first sum.
-const ROWS_BITS: i32 = H - 2;
+/// log2 of the elements of a first sum: one of each row of a tile.
+const ROWS_BITS: i32 = LOG_ADDS - 2;
 /// Lanes of the widest vector.
 const LANES: usize = 8;
 
@@ -80,7 +82,7 @@ impl Near for f64 {
     const LOWEST: i32 = -1074;
     const SPLIT: bool = true;
     // Anchors of sums are below 2^(1010 + H + 3), units not below 2^(-983 - 91). Anchors of products are below
-    // 2^(2 * 500 + H + 3), units of their errors not below 2^(-2 * 440 - 144).
+    // 2^(2 * 500 + H + 3), units of their errors not below 2^(-2 * 440 - 146).
     const TOPS: [[i32; 2]; 2] = [[-983, 1010], [-440, 500]];
     #[inline(always)]
     unsafe fn see<S: Simd>(seen: &mut Magnitudes<S>, p: *const f64) -> [S::F; 2] {
@@ -132,10 +134,10 @@ near_in_words! {
 
 /// How many binades below their top elements of the terms may lie, which are `first` added in first sums.
 const fn depth<T: Near>(products: bool, first: bool) -> i32 {
-    let bits = T::FRACTION;
-    let own = if first { 53 - ROWS_BITS - bits } else { 105 - 2 * H - bits };
+    let (bits, h) = (T::FRACTION, log_adds::<T>(products));
+    let own = if first { 53 - ROWS_BITS - bits } else { 105 - 2 * h - bits };
     // The errors of f64 are sums of their own.
-    let factors = (105 - 2 * H - if T::SPLIT { bits } else { 2 * bits }) / 2;
+    let factors = (105 - 2 * h - if T::SPLIT { bits } else { 2 * bits }) / 2;
     if products && factors < own { factors } else { own }
 }
 
@@ -197,10 +199,10 @@ struct Units {
 }
 
 impl Units {
-    /// Of terms below `2^top`.
-    const fn below(top: i32) -> Units {
-        let sum = top + H - 51;
-        Units { sum, rests: sum + H + TILES - 51, last: sum + H - 54 }
+    /// Of terms below `2^top`, of which a lane adds `2^h` in a tile.
+    const fn below(top: i32, h: i32) -> Units {
+        let sum = top + h - 51;
+        Units { sum, rests: sum + h + TILES - 51, last: sum + h - 54 }
     }
 }
 
@@ -409,7 +411,7 @@ impl<S: Simd> Magnitudes<S> {
     }
 }
 
-/// Sums terms, with `FIRST` in first sums of [`ROWS`].
+/// Sums terms, with `FIRST` in first sums.
 pub(super) struct ResidueSum<'a, T: Terms, const FIRST: bool> {
     /// As many elements as `2^6` tiles have, or fewer.
     slices: Slices<'a, T::Item>,
@@ -453,13 +455,14 @@ impl<S: Simd, T: Terms> Lanes<S, T> {
     #[inline(always)]
     unsafe fn new<const FIRST: bool>(cuts: [Cut; 2]) -> Self {
         let top = cuts[0].top + cuts[usize::from(T::PAIRED)].top;
-        let units = Units::below(cuts[0].top + if FIRST { ROWS_BITS } else { 0 });
+        let below = |top| Units::below(top, const { log_adds::<T::Item>(T::PRODUCTS) });
+        let units = below(cuts[0].top + if FIRST { ROWS_BITS } else { 0 });
         // SAFETY: passed on from the caller.
         unsafe {
             Lanes {
                 sums: [Sums::new(units), Sums::new(units)],
-                products: Sums::new(Units::below(if T::PRODUCTS { top } else { 0 })),
-                errors: Sums::new(Units::below(if T::PRODUCTS { top - 53 } else { 0 })),
+                products: Sums::new(below(if T::PRODUCTS { top } else { 0 })),
+                errors: Sums::new(below(if T::PRODUCTS { top - 53 } else { 0 })),
                 seen: [Magnitudes::new(), Magnitudes::new()],
                 one: S::splat(core::hint::black_box(1.0)),
                 terms: PhantomData,
@@ -551,7 +554,7 @@ impl<T: Terms, const FIRST: bool> Kernel for ResidueSum<'_, T, FIRST> {
     unsafe fn run<S: Simd>(self) -> Option<Tiled> {
         let Self { slices, cuts, .. } = self;
         let row = UNROLLED * S::LANES;
-        let tile = ROWS * row;
+        let tile = S::LANES << const { log_adds::<T::Item>(T::PRODUCTS) };
         let tiles = slices.len().div_ceil(tile);
         if tiles > 1 << TILES {
             return None;
