@@ -270,8 +270,12 @@ fn count_specials<T: Binned, F: Format>(
     acc: &mut Superacc<F>,
     isa: Isa,
 ) {
-    let mut clean = vec![<T as bytemuck::Zeroable>::zeroed(); items.len()];
-    specials::without(items, &mut clean, isa).add_to(acc, absolute);
+    /// Elements of a copy, which stays in the first cache.
+    const COPIED: usize = 2048;
+    let mut clean = vec![<T as bytemuck::Zeroable>::zeroed(); items.len().min(COPIED)];
+    for items in items.chunks(COPIED) {
+        specials::without(items, &mut clean[..items.len()], isa).add_to(acc, absolute);
+    }
 }
 
 #[cfg(test)]

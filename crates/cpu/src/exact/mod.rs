@@ -273,20 +273,29 @@ pub(crate) fn absorb_moments<T: Near, F: Format, G: Format>(
                 items = &clean;
             }
             let run = |tops| moments(items, tops, isa);
-            let tried = tuners[1].attempt::<Moments<T>>(Slices::one(items), run, isa);
-            if let Tried::Near(tiled) = tried {
-                deposit(sum, [tiled.sum]);
-                deposit(squares, tiled.products);
-                let mut absorbed = items.len();
-                for range in tiled.left_out.ranges(items.len()) {
-                    absorbed -= range.len();
-                    let rest = Slices::one(&items[range]);
-                    absorb_block::<Plain<T>, F>(sum, rest, &mut tuners[0], isa);
-                    absorb_left_out::<Product<T, false>, G>(squares, rest, &mut tuners[1], isa);
+            let one = Slices::one(items);
+            match tuners[1].attempt::<Moments<T>>(one, run, isa) {
+                Tried::Near(tiled) => {
+                    deposit(sum, [tiled.sum]);
+                    deposit(squares, tiled.products);
+                    let mut absorbed = items.len();
+                    for range in tiled.left_out.ranges(items.len()) {
+                        absorbed -= range.len();
+                        let rest = one.range(range);
+                        absorb_block::<Plain<T>, F>(sum, rest, &mut tuners[0], isa);
+                        absorb_left_out::<Product<T, false>, G>(squares, rest, &mut tuners[1], isa);
+                    }
+                    sum.count += absorbed as i64;
+                    squares.count += absorbed as i64;
+                    continue;
                 }
-                sum.count += absorbed as i64;
-                squares.count += absorbed as i64;
-                continue;
+                // The elements alone may lie together.
+                Tried::Wide => {
+                    absorb::<Plain<T>, F>(sum, one, &mut tuners[0], isa);
+                    absorb_wide::<Product<T, false>, G>(squares, one, isa);
+                    continue;
+                }
+                Tried::Special => {}
             }
         }
         // One after the other over a block that stays in the cache.
@@ -336,23 +345,19 @@ fn absorb_left_out<T: Summable, F: Format>(
 ) {
     /// One element in so many is added alone, which takes some fifty times as long.
     const MOST: usize = 32;
-    let known = tuner.tops.and_then(|tops| Some((tops, residues::lying::<T>(tops)?)));
-    let mut done = false;
-    if let Some((tops, lies)) = known {
+    let mut without_others = |tops| {
+        let lies = residues::lying::<T>(tops)?;
         with_copies(slices.len(), |copies| {
-            let most = slices.len() / MOST;
-            let Some(apart) = take_apart::<T>(slices, copies, lies, most) else { return };
+            let apart = take_apart::<T>(slices, copies, lies, slices.len() / MOST)?;
             let clean = copies.slices(T::PAIRED);
-            let Some(tiled) = T::near(clean, tops, isa) else { return };
-            if tiled.left_out.is_empty() {
-                tiled.deposit(acc);
-                absorb_ones::<T, F>(acc, slices, &apart);
-                acc.count += (clean.len() - apart.len()) as i64;
-                done = true;
-            }
-        });
-    }
-    if done {
+            let tiled = T::near(clean, tops, isa).filter(|tiled| tiled.left_out.is_empty())?;
+            tiled.deposit(acc);
+            absorb_ones::<T, F>(acc, slices, &apart);
+            acc.count += (clean.len() - apart.len()) as i64;
+            Some(())
+        })
+    };
+    if tuner.tops.and_then(&mut without_others).is_some() {
         return;
     }
     if tops_of::<T>(slices, isa).is_none() {
@@ -435,13 +440,14 @@ impl<T> Copies<'_, T> {
 }
 
 /// Room for as many elements.
-fn with_copies<T: Element>(len: usize, work: impl FnOnce(&mut Copies<'_, T>)) {
+fn with_copies<T: Element, R>(len: usize, work: impl FnOnce(&mut Copies<'_, T>) -> R) -> R {
     let mut rooms = COPIES.take();
     let copies = rooms
         .each_mut()
         .map(|copy| bytemuck::cast_slice_mut::<u8, T>(room(copy, len * size_of::<T>())));
-    work(&mut Copies(copies));
+    let result = work(&mut Copies(copies));
     COPIES.set(rooms);
+    result
 }
 
 /// Copies a block with zeros in place of what does not lie where it should, and says which that is, unless

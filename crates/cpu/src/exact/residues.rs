@@ -141,8 +141,8 @@ const fn depth<T: Near>(products: bool, first: bool) -> i32 {
     if products && factors < own { factors } else { own }
 }
 
-/// The bits of the anchor of a sum whose last bit weighs `2^unit`.
-const fn anchor(unit: i32) -> f64 {
+/// The anchor of a sum whose last bit weighs `2^unit`.
+pub(super) const fn anchor(unit: i32) -> f64 {
     f64::from_bits((((unit + 52 + 1023) as u64) << 52) | (1 << 51))
 }
 
@@ -175,13 +175,12 @@ pub(super) fn lying<T: Terms>(tops: [i32; 2]) -> Option<impl Fn(T::Item, T::Item
             ((exponent - T::Item::LOWEST - T::Item::FRACTION + 1) as u64) << T::Item::FRACTION
         };
         let infinity = T::Item::key_range().1.to_bits64();
-        // Zeros lie everywhere: less one they are the greatest number.
-        let least = least.map_or(0, power).wrapping_sub(1);
-        Some((if least == u64::MAX { 0 } else { least }, power(top).min(infinity)))
+        Some((least.map_or(0, |least| power(least) - 1), power(top).min(infinity)))
     };
     let [first, second] = [range(tops[0])?, range(tops[1])?];
     let lies = |x: T::Item, (least, end): (u64, u64)| {
         let magnitude = x.without_sign().to_bits64();
+        // Zeros lie everywhere: less one they are the greatest number.
         (magnitude.wrapping_sub(1) >= least) & (magnitude < end)
     };
     Some(move |x, y| lies(x, first) & (!T::PAIRED || lies(y, second)))
@@ -395,7 +394,7 @@ impl<S: Simd> Magnitudes<S> {
                 S::none_below(self.wide[0], f64::from_bits(least))
                     && S::all_below(self.wide[1], power(cut.top))
             } else {
-                // Twice the bits of a power of two as f32, less one; elements are below infinity.
+                // Twice the bits of a power of two as f32; elements are below infinity.
                 let bits = |exponent: i32| ((exponent + 127) as u32) << 24;
                 let least = cut.least.map_or(0, |least| bits(least) - 1);
                 let end = if cut.top > 127 { 0xff00_0000 } else { bits(cut.top) };

@@ -26,7 +26,7 @@
 //! Source: the anchors are those of binned summation (Demmel, Nguyen, Ahrens
 //! 2020) and of Rump, Ogita and Oishi 2008; the certificate is warpfold's own.
 
-use super::residues::{LeftOut, Tiled};
+use super::residues::{LeftOut, Tiled, anchor};
 use super::terms::Terms;
 use crate::isa::Isa;
 use crate::slices::Slices;
@@ -64,9 +64,7 @@ impl Window {
 
     /// `M(level)`.
     fn anchor(self, level: usize) -> f64 {
-        let exponent = self.unit(level) + 52;
-        // 1.5 * 2^exponent by its bits; `below` keeps the exponent normal.
-        f64::from_bits((((exponent + 1023) as u64) << 52) | (1 << 51))
+        anchor(self.unit(level))
     }
 }
 
