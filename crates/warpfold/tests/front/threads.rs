@@ -260,7 +260,9 @@ fn alive() -> usize {
 #[cfg(target_os = "linux")]
 fn alone(name: &str, wrapper: &[&str], user: Option<u32>, variable: (&str, &str)) -> Command {
     use std::os::unix::process::CommandExt;
-    let this = std::env::current_exe().unwrap();
+    // By an open file: the folder may be one that the other user may not enter.
+    let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+    let this = "/proc/self/fd/0";
     let mut command = match wrapper {
         [program, arguments @ ..] => {
             let mut command = Command::new(program);
@@ -272,7 +274,7 @@ fn alone(name: &str, wrapper: &[&str], user: Option<u32>, variable: (&str, &str)
     if let Some(user) = user {
         command.uid(user);
     }
-    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    command.stdin(file).args(["--exact", name, "--nocapture", "--test-threads=1"]);
     command.env(ALONE, name).env("RUST_BACKTRACE", "0").env(variable.0, variable.1);
     command
 }
