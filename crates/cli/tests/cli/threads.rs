@@ -30,7 +30,9 @@ fn answers_without_a_second_thread_are_the_same() {
         assert_eq!(usual.status, 0, "{line}: {}", usual.err);
         let plain = dir.command(line);
         let mut limited = Command::new("prlimit");
-        limited.arg("--nproc=1").arg(plain.get_program()).args(plain.get_args());
+        // By an open file: the folder may be one that the other user may not enter.
+        limited.stdin(std::fs::File::open(plain.get_program()).unwrap());
+        limited.arg("--nproc=1").arg("/proc/self/fd/0").args(plain.get_args());
         limited.current_dir(dir.path("")).env("NO_COLOR", "1").env("RAYON_NUM_THREADS", "1000");
         if root {
             // The limit does not bind root; nobody else is this user.
