@@ -2,9 +2,8 @@
 // of its elements. What is worked out once for an output elsewhere, where it lies and where its answer goes, is shared by all of them.
 //
 // Accumulators are those of strided.cuh, of which no merging is asked, or say themselves whether they are sure of an answer (few.cuh).
-// A thread with outputs that these are not sure of takes its elements in once more, all of its outputs side by side, by those that they
-// name as `Again`. What is still open is taken in by accumulators of any number of elements, one output after the other; and an output
-// whose total is lost once more by the whole block.
+// A thread with outputs that these are not sure of takes its elements in once more by accumulators of any number of elements, all of its
+// outputs side by side where these say so, or one after the other; and an output whose total is lost is found by the whole block.
 
 #pragma once
 
@@ -102,8 +101,8 @@ __device__ __forceinline__ void load_abreast(typename Acc::Bits (&bits)[U][OUTPU
     }
 }
 
-// Takes all elements of a thread's outputs, U of each at once.
-template <int U, class Acc, class At>
+// Takes all elements of a thread's outputs, U of each at once, as those that are far APART where that is known.
+template <int U, bool APART = false, class Acc, class At>
 __device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], const Abreast &all, const At &mine,
     const typename Acc::Asked &asked)
 {
@@ -139,7 +138,10 @@ __device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], c
                 for (int k = 1; k < U; ++k)
                     some.bits[k] = e + k < layout.elements.len ? bits[k][a] : acc[a].first;
             }
-            give<1>(acc[a], some, number, asked);
+            if constexpr (APART)
+                acc[a].settle(some, asked);
+            else
+                give<1>(acc[a], some, number, asked);
         }
     }
 }
@@ -249,8 +251,8 @@ __device__ __noinline__ u32 take_again(typename Acc::Bits (&answers)[OUTPUTS_ABR
     const OutputsAt<Acc> &mine, const typename Acc::Asked asked)
 {
     constexpr int A = OUTPUTS_ABREAST<Acc>;
-    typename Acc::Again acc[A];
-    take_abreast<4>(acc, all, mine, asked);
+    typename Acc::General acc[A];
+    take_abreast<4, true>(acc, all, mine, asked);
 #pragma unroll
     for (u32 a = 0; a < A; ++a)
         if ((unsure >> a & 1) != 0 && acc[a].answer(answers[a], asked_of(acc[a], asked)))

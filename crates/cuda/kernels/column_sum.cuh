@@ -1,4 +1,4 @@
-// Sums and means of columns of floats, exact and rounded once.
+// Sums and means of columns of floats that are shorter than f64, exact and rounded once.
 //
 // Each column of a strip has a lane's sum of a chunk of rows (range.cuh), which goes into a window of the thread when the chunk ends.
 
@@ -21,7 +21,6 @@ struct ColumnSums {
     using Whole = WholeSum<T>;
     using Apart = FloatTotal<T>;
     using Lane = LaneSum<T>;
-    static constexpr bool LONG = sizeof(Bits) == 8;
     // A thread's integers of eight columns in all levels would leave a multiprocessor one block.
     static constexpr bool IS_WHOLE = sizeof(Bits) == 4;
     template <bool WHOLE, class U>
@@ -35,7 +34,7 @@ struct ColumnSums {
     using Levels = typename LevelsOf<IS_WHOLE, T>::Type;
     static constexpr u32 LEVELS = IS_WHOLE ? WholeSum<T>::LEVELS : Lane::LEVELS;
     static constexpr bool STAGES = sizeof(Bits) == 2 && LEVELS > 1;
-    static constexpr u32 PLACES = LONG ? ITEMS<T> : 1;
+    static constexpr u32 PLACES = 1;
     static constexpr u32 WORDS = Wides::WORDS;
 
     static __device__ __forceinline__ int initial() { return IS_WHOLE ? Levels::LOWEST : Levels::below(START); }
@@ -47,17 +46,13 @@ struct ColumnSums {
     static __device__ __forceinline__ typename Apart::Asked asked(u32 ask, u64 n) { return {ask, false, n}; }
     static __device__ __forceinline__ void absorb(Wides &wide, const ColumnPart<T> &part)
     {
-        if constexpr (LONG) {
-            absorb_alone(part, [&](Bits bits) { ::absorb<T>(wide, bits); });
-        } else {
-            // A few integers of the whole part, in the place of an atomic add or two for each element.
-            Whole whole;
-            part.each([&](const Bits (&some)[BATCH]) { whole.take(some); });
+        // A few integers of the whole part, in the place of an atomic add or two for each element.
+        Whole whole;
+        part.each([&](const Bits (&some)[BATCH]) { whole.take(some); });
 #pragma unroll
-            for (int l = 0; l < Whole::LEVELS; ++l) {
-                if (const i64 total = whole.window.total[l])
-                    deposit(wide, l, total, Whole::Levels::LOWEST);
-            }
+        for (int l = 0; l < Whole::LEVELS; ++l) {
+            if (const i64 total = whole.window.total[l])
+                deposit(wide, l, total, Whole::Levels::LOWEST);
         }
     }
     static __device__ __forceinline__ u64 entry(const Wides &wide, int i, u64 n) { return wide.entry(i, n); }
@@ -66,28 +61,6 @@ struct ColumnSums {
     {
         return words_answer<T>(word, ask, n);
     }
-
-    struct Chunk {
-        int place;
-        i64 total[LEVELS];
-
-        __device__ __forceinline__ bool fits(const ColumnPart<T> &part)
-        {
-            Levels levels(place_above(part.top()));
-            auto drift = levels.open();
-            part.each([&](const Bits (&some)[BATCH]) {
-#pragma unroll
-                for (u32 k = 0; k < BATCH; ++k)
-                    levels.add(drift, Element<T>::value(some[k]));
-            });
-            levels.commit(drift);
-            place = levels.first;
-#pragma unroll
-            for (u32 l = 0; l < LEVELS; ++l)
-                total[l] = levels.total[l];
-            return levels.holds(drift);
-        }
-    };
 };
 
 template <class T>
@@ -99,9 +72,8 @@ struct SumColumns {
     using Lane = typename Form::Lane;
     using Window = typename Lane::Window;
     using Levels = typename Form::Levels;
-    static constexpr bool LONG = Form::LONG;
     static constexpr u32 COLUMNS = Own::COLUMNS;
-    static constexpr u32 CHUNK = LONG ? Levels::ADDS : 1 << Lane::K;
+    static constexpr u32 CHUNK = 1 << Lane::K;
     static constexpr u32 AT_ONCE = COLUMNS;
     static_assert(!Form::STAGES || CHUNK <= MOST_STAGED, "rows of a chunk");
 
@@ -110,53 +82,25 @@ struct SumColumns {
     const bool alone; // whether the one chunk that there is stays as it is
 
     Lane lane[COLUMNS];
-    int place[Own::PLACES]; // of f64's windows, as they were committed last
-    bool fresh = true;      // whether the window has no place yet
-    u32 spilled = 0;        // as `spill` says
+    bool fresh = true; // whether the window has no place yet
+    u32 spilled = 0; // as `spill` says
     // Columns that have NaNs, positive and negative infinities: a byte of bits for each.
     u32 special = 0;
-    // Of f64, sums that finite elements do not make infinite: of 2^-64 times each.
-    f64 scaled[LONG ? COLUMNS : 1] = {};
 
     __device__ __forceinline__ SumColumns(const ColumnTable *shared_table, bool single, Bits mask)
-        : shared_table(shared_table), mask(mask), alone(!LONG && single)
+        : shared_table(shared_table), mask(mask), alone(single)
     {
     }
 
     __device__ __forceinline__ Own own() const { return {threadIdx.x}; }
 
-    // Opens f64's lanes for the first time, in windows that hold the first batch.
-    __device__ __forceinline__ void open(const uint4 (&v)[BATCH])
-    {
-#pragma unroll
-        for (u32 i = 0; i < COLUMNS; ++i) {
-            int top = Format::UNIT;
-#pragma unroll
-            for (u32 k = 0; k < BATCH; ++k) {
-                const Bits bits = item<T>(v[k], i);
-                top = Format::is_finite(bits) ? max(top, Format::top(bits)) : top;
-            }
-            place[i] = Form::place_above(top);
-            own().place(i) = place[i];
-            lane[i] = Lane(Window(place[i]));
-        }
-        fresh = false;
-    }
-
     __device__ __forceinline__ void take(const uint4 (&v)[BATCH])
     {
-        if constexpr (LONG) {
-            if (fresh)
-                open(v);
-        }
 #pragma unroll
         for (u32 k = 0; k < BATCH; ++k) {
 #pragma unroll
             for (u32 i = 0; i < COLUMNS; ++i) {
-                const Bits bits = Bits(item<T>(v[k], i) & mask);
-                lane[i].add(bits, Window(LONG ? place[i % Own::PLACES] : 0));
-                if constexpr (LONG)
-                    scaled[i] = __fma_rn(Format::value(bits), __longlong_as_double(i64(1023 - 64) << 52), scaled[i]);
+                lane[i].add(Bits(item<T>(v[k], i) & mask), Window(0));
             }
         }
     }
@@ -177,16 +121,9 @@ struct SumColumns {
     // Columns with something that is not finite: what else they have does not count.
     __device__ __forceinline__ u32 marked() const { return (special | special >> 8 | special >> 16) & 0xff; }
     // NaNs and infinities make such a sum one, and finite elements do not.
-    __device__ __forceinline__ f64 plain(u32 i) const
-    {
-        if constexpr (LONG)
-            return scaled[i];
-        else
-            return lane[i].sum;
-    }
     __device__ __forceinline__ void mark(u32 i)
     {
-        const f64 sum = plain(i);
+        const f64 sum = lane[i].sum;
         special |= 1u << (i + (sum != sum ? 0 : sum > 0.0 ? 8 : 16));
     }
     __device__ __forceinline__ Specials<T> specials(u32 i) const
@@ -220,7 +157,7 @@ struct SumColumns {
     {
         if (alone)
             return;
-        if constexpr (!LONG && !Form::IS_WHOLE) {
+        if constexpr (!Form::IS_WHOLE) {
             if (Lane::RANGED && fresh)
                 find_place();
         }
@@ -230,18 +167,15 @@ struct SumColumns {
             if (take_chunk(i))
                 continue;
             failed |= 1u << i;
-            if (is_special(plain(i)))
+            if (is_special(lane[i].sum))
                 mark(i);
         }
         failed &= ~marked();
         if (failed != 0)
             spilled |= spill<Form>(shared_table, failed, done, rows, mask);
 #pragma unroll
-        for (u32 i = 0; i < COLUMNS; ++i) {
-            if constexpr (LONG)
-                place[i] = own().place(i);
-            lane[i] = Lane(Window(LONG ? place[i % Own::PLACES] : 0));
-        }
+        for (u32 i = 0; i < COLUMNS; ++i)
+            lane[i] = Lane(Window(0));
     }
 
     __device__ __forceinline__ void hand_over(typename Form::Wides *wides)
@@ -268,22 +202,17 @@ struct SumColumns {
     // Whether the chunk that stays as it is has not a column's sum.
     __device__ __forceinline__ bool lacks(u32 i) const
     {
-        if constexpr (!LONG)
-            return alone && Lane::RANGED && !lane[i].spread.holds() && !is_special(lane[i].sum);
-        else
-            return false;
+        return alone && Lane::RANGED && !lane[i].spread.holds() && !is_special(lane[i].sum);
     }
 
     // The answer of a column that has not spilled.
     __device__ __forceinline__ Bits answer(u32 i, u32 ask, u64 n) const
     {
-        if constexpr (!LONG) {
-            if (alone) {
-                const f64 sum = lane[i].sum;
-                if (is_special(sum))
-                    return Specials<T>{sum != sum, sum > 0.0, sum < 0.0}.bits();
-                return narrow<T>(ask == MEAN ? quotient(sum, n) : sum);
-            }
+        if (alone) {
+            const f64 sum = lane[i].sum;
+            if (is_special(sum))
+                return Specials<T>{sum != sum, sum > 0.0, sum < 0.0}.bits();
+            return narrow<T>(ask == MEAN ? quotient(sum, n) : sum);
         }
         if ((marked() >> i & 1) != 0)
             return specials(i).bits();

@@ -3,8 +3,8 @@
 // A chunk that its window holds is committed to integers of the thread, in units that the window's place says. Where there is room for the
 // integers of a window for whatever is finite (whole_window.cuh), every chunk is: its form is whole. Elsewhere one that is not certified
 // goes, element by element, into the column's superaccumulators in shared memory: in a tall table, which has them for each column of the
-// tile. In a short one the column is given up, and its thread does it again in the end, in windows for whatever is finite; of f64 in windows
-// that move (moving.cuh), and what these lose its warp does, in superaccumulators that it has for one strip.
+// tile. In a short one the column is given up, and its thread does it again in the end, by an accumulator of elements that are far apart; what
+// that loses its warp does, in superaccumulators that it has for one strip.
 //
 // Windows' totals are in shared memory too, so that registers are left for loads.
 //

@@ -12,53 +12,6 @@
 
 constexpr u64 FEW_ELEMENTS = 16;
 
-__device__ __forceinline__ bool is_finite(f64 x) { return fabs(x) < of_bits(u64(0x7ff) << 52); }
-
-// A real number that {hi, lo} is off by less than 2^-DIGITS of itself, rounded. False where it may be on either side of the middle between
-// two numbers, or is near an end of the format, where low parts may have been lost.
-template <int DIGITS = 90>
-__device__ __forceinline__ bool rounded(Double real, u64 &bits)
-{
-    real = fast_two_sum(real.hi, real.lo);
-    const f64 off = mul(fabs(real.hi), of_bits(u64(1023 - DIGITS) << 52));
-    const f64 below = add(real.hi, sub(real.lo, off)), above = add(real.hi, add(real.lo, off));
-    const u32 exponent = u32(bits_of(real.hi) >> 52) & 0x7ff;
-    bits = bits_of(above);
-    return below == above && exponent > 128 && exponent < 1023 + 960;
-}
-
-// real * 2^moved, rounded once, of a real that is positive or not finite: that product may leave the format. False as above. `is_exact` says
-// that real is off by nothing, `is_root` that it is the root of D / m in units of 2^-1074, of integers D > 0 and 0 < m <= 256.
-//
-// Inside the format, the digits are those of real, and above it, there is infinity. Below the normal numbers, where the biased exponent
-// `place` is 0 or less, the unit is 2^-1074. With -53 or less, the product is below half of that, and leaves 0. Others, in this unit, are
-// added to 2^52, where the last bit is 1. That rounds the high part, to even in the middle. `rest` is what the product has besides, but for
-// less than 2^-37. It says which integer is nearest, unless it is too near a half.
-//
-// A root below 2^16 units is not: rounding the high part is enough. Let t be k + 1/2. If the root is not t, their squares differ by
-// |4 D - m (2 k + 1)^2| / (4 m) >= 2^-10, and they by 2^-28, so that the high part, off by less than 2^-36, is on the root's side of t. If the
-// root is t, so is the high part.
-__device__ __forceinline__ bool rounded_at(Double real, int moved, bool is_exact, bool is_root, u64 &bits)
-{
-    real = fast_two_sum(real.hi, real.lo);
-    const bool is_sure = rounded(real, bits);
-    const int exponent = int(bits_of(real.hi) >> 52) & 0x7ff, place = exponent + moved;
-    if (place > 0 || exponent >= 1023 + 960) {
-        bits = place < 0x7ff ? bits + (u64(i64(moved)) << 52) : u64(0x7ff) << 52;
-        return is_sure;
-    }
-    bits = 0;
-    if (place < -52)
-        return true;
-    constexpr f64 ONES = 4503599627370496.0, NEAR = 1.0 / 1073741824.0;
-    const f64 unit = of_bits(u64(1023 + 1074 + moved) << 52), x = mul(real.hi, unit), integer = add(x, ONES);
-    const f64 rest = add(sub(x, sub(integer, ONES)), mul(real.lo, unit));
-    const f64 beyond = sub(fabs(rest), 0.5);
-    // An integer that was rounded to even is the nearest one, or that on the side of the rest.
-    bits = bits_of(integer) - bits_of(ONES) + (beyond > NEAR ? rest > 0.0 ? 1 : -1 : 0);
-    return is_exact || (is_root && x < 65536.0) || fabs(beyond) > NEAR;
-}
-
 // What few elements are told, and what they are to a walk.
 template <class Accumulator>
 struct FewOf {
@@ -69,133 +22,23 @@ struct FewOf {
     static constexpr bool NUMBERED = false, SETTLES = false;
     // Whether the general accumulators have a table in shared memory.
     static constexpr bool HAS_TABLE = false;
-    // Whether there are accumulators, Again, for outputs of which these are not sure.
+    // Whether the general ones take a thread's outputs side by side.
     static constexpr bool HAS_AGAIN = false;
     // Whether there is settles(gap, answer, asked), for answers of which nothing is sure yet.
     static constexpr bool SETTLES_LATER = false;
 };
 
-// Sums and means of floats that may be far apart: a rounded sum, the sum of what was rounded off of it, and one of what was rounded off of
-// that. `far` is off by less than 2^-48 of `size`, which has the magnitudes of its terms: both are plain sums of n <= 16. If `size` is 0, the
-// other two are exact.
-template <class T>
-struct FarFloats : FewOf<FloatTotal<T>> {
-    using Base = FewOf<FloatTotal<T>>;
-    using typename Base::Asked, typename Base::Bits;
-    using Format = Element<T>;
-    static constexpr bool SHIFTS = false, LONG = sizeof(Bits) == 8;
-
-    f64 sum = 0.0, error = 0.0, far = 0.0, size = 0.0;
-    // Of f64, the upper half of the largest magnitude, doubled: of infinities, this.
-    static constexpr u32 INFINITE = u32(0x7ff) << 21;
-    u32 most = 0;
-    u32 missing = 0; // NaNs that are as if they were not there
-    // Small sums are taken times 2^SMALL.
-    static constexpr int SMALL = 512;
-
-    template <int V, int N, class Number>
-    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
-    {
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-            if constexpr (LONG)
-                most = max(most, u32(bits[k] >> 32) << 1);
-            const Double next = two_sum(sum, f64(Format::value(asked.of(bits[k]))));
-            const Double left = two_sum(error, next.lo);
-            sum = next.hi;
-            error = left.hi;
-            far = add(far, left.lo);
-            size = add(size, fabs(left.lo));
-        }
-    }
-
-    // The sum is all.hi + low, off by less than `off`: what `far` is off by, and twice what rounding `low` and its neighbours costs. Any of
-    // these that leaves the format below is of sums so small that they are exact. Rounding does not change the order of numbers.
-    __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
-    {
-        if (asked.n == 0) {
-            answer = asked.ask == MEAN ? NOT_A_NUMBER<T> : Bits(0);
-            return true;
-        }
-        if constexpr (LONG) {
-            // A NaN, as its upper half says. Beside infinities of one sign, the sum is infinite, unless finite elements have brought it to the
-            // other one: then it is NaN.
-            if (most > INFINITE || most == INFINITE && sum == sum) {
-                answer = most > INFINITE ? NOT_A_NUMBER<T> : bits_of(sum);
-                return true;
-            }
-        } else if (!is_finite(sum)) {
-            // NaNs and infinities make the sum one, and finite elements do not.
-            answer = Specials<T>{sum != sum, sum > 0.0, sum < 0.0}.bits();
-            return true;
-        }
-        const Double all = two_sum(sum, error);
-        const f64 low = add(all.lo, far);
-        const f64 off = size == 0.0 ? 0.0 : add(mul(size, of_bits(u64(1023 - 48) << 52)), mul(fabs(low), of_bits(u64(1023 - 51) << 52)));
-        const f64 real = add(all.hi, low);
-        // What is not finite here is NaN there.
-        if (!is_finite(real) || !is_finite(off))
-            return false;
-        if (asked.ask == MEAN && real != 0.0)
-            return mean(answer, {all.hi, low}, off, asked);
-        answer = nearest<T>(all.hi, add(low, off));
-        return answer == nearest<T>(all.hi, sub(low, off));
-    }
-
-    __device__ __forceinline__ bool mean(Bits &answer, Double all, f64 off, const Asked &asked) const
-    {
-        // A quotient of sums that cancelled is left to others.
-        if (!(off <= mul(fabs(all.hi), of_bits(u64(1023 - 98) << 52))))
-            return false;
-        if (off != 0.0)
-            all = fast_two_sum(all.hi, all.lo);
-        if constexpr (!LONG) {
-            if (off == 0.0 && all.lo == 0.0) {
-                answer = narrow<T>(quotient(all.hi, asked.n));
-                return true;
-            }
-        }
-        // Far from the lower end of what f64 has: the rests below stay in it.
-        const bool is_small = LONG && fabs(all.hi) < of_bits(u64(1023 - 800) << 52);
-        const f64 up = is_small ? of_bits(u64(1023 + SMALL) << 52) : 1.0;
-        all = {mul(all.hi, up), mul(all.lo, up)};
-        // The quotient by a reciprocal is off by less than two units, so that what is left of it is exact; that of the rest is rounded once where
-        // it is no quotient of numbers (Markstein 1990).
-        const f64 n = f64(asked.n), part = __drcp_rn(n);
-        const f64 q = mul(all.hi, part);
-        const Double left = two_sum(fused(-q, n, all.hi), all.lo);
-        const f64 about = mul(left.hi, part), rest = fused(fused(-about, n, left.hi), part, about);
-        if constexpr (LONG) {
-            // The quotient is q + rest then, also where that is the middle between two numbers.
-            const bool is_exact = off == 0.0 && left.lo == 0.0 && fused(-rest, n, left.hi) == 0.0;
-            if (is_small) {
-                const bool is_sure = rounded_at({fabs(q), q < 0.0 ? -rest : rest}, -SMALL, is_exact, false, answer);
-                answer |= q < 0.0 ? Format::SIGN : 0;
-                return is_sure;
-            }
-            const bool is_sure = rounded({q, rest}, answer);
-            answer = is_exact ? bits_of(add(q, rest)) : answer;
-            return is_sure || is_exact;
-        } else {
-            const f64 beside = mul(fabs(q), of_bits(u64(1023 - 90) << 52));
-            answer = nearest<T>(q, add(rest, beside));
-            return answer == nearest<T>(q, sub(rest, beside));
-        }
-    }
-};
-
-// The same of the shorter types where they are near each other: plain f64 adds, which the range of the elements makes exact (range.cuh).
+// Sums and means of the shorter types: plain f64 adds, which the range of the elements makes exact (range.cuh). There may be any number.
 template <class T>
 struct FewFloats : FewOf<FloatTotal<T>> {
     using Base = FewOf<FloatTotal<T>>;
     using typename Base::Asked, typename Base::Bits;
     using Format = Element<T>;
-    using Again = FarFloats<T>;
     // Nothing that f16 has is far apart.
-    static constexpr bool SHIFTS = false, HAS_AGAIN = Spread<T, 4>::ASKED;
+    static constexpr bool SHIFTS = false, HAS_AGAIN = Spread<T, 0>::ASKED;
 
     f64 sum = 0.0;
-    Spread<T, 4> spread;
+    Spread<T, 0> spread;
     u32 missing = 0;
 
     template <int V, int N, class Number>
@@ -216,42 +59,14 @@ struct FewFloats : FewOf<FloatTotal<T>> {
         answer = narrow<T>(asked.ask == MEAN ? quotient(sum, asked.n) : sum);
         if (asked.n == 0)
             answer = asked.ask == MEAN ? NOT_A_NUMBER<T> : Bits(0);
-        return spread.holds();
+        return spread.holds(asked.n);
     }
 };
-// The same of f64: a rounded sum, and the sum of what was rounded off, which is exact or tells that it is not.
+// Of f64, the general ones are as quick.
 template <>
-struct FewFloats<f64> : FewOf<FloatTotal<f64>> {
-    using Again = FarFloats<f64>;
-    static constexpr bool SHIFTS = false, HAS_AGAIN = true;
-
-    f64 sum = 0.0, error = 0.0;
-    bool is_exact = true;
-    u32 most = 0, missing = 0;
-
-    template <int V, int N, class Number>
-    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
-    {
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-            most = max(most, u32(bits[k] >> 32) << 1);
-            const Double next = two_sum(sum, of_bits(asked.of(bits[k])));
-            const Double left = two_sum(error, next.lo);
-            sum = next.hi;
-            error = left.hi;
-            is_exact = is_exact && left.lo == 0.0;
-        }
-    }
-
-    // An exact sum is one of those that are far apart of which nothing is left, and one with NaNs or infinities needs no more.
-    __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
-    {
-        Again all;
-        all.sum = sum;
-        all.error = error;
-        all.most = most;
-        return (is_exact || most >= Again::INFINITE) && all.answer(answer, asked);
-    }
+struct FewFloats<f64> : FloatTotal<f64> {
+    using General = FloatTotal<f64>;
+    static constexpr bool HAS_TABLE = false, HAS_AGAIN = false, SETTLES_LATER = false;
 };
 
 // Sums of squares, norms, variances and deviations of the shorter types, in plain f64.

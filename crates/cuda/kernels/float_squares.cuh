@@ -1,4 +1,4 @@
-// Exact totals of squares of floats, and of the elements beside them, that come in any order: float_total.cuh for norms and variances.
+// Exact totals of squares of floats, and of the elements beside them, that come in any order, for norms and variances.
 //
 // One place says where both integers are. With the lowest level of the elements' at 2^u, that of the squares' is at 2^(2 u), so that the
 // variance is n S2 - S1^2 in units of 2^(2 u), and whatever the elements' window holds has a square that the squares' window holds.
@@ -6,6 +6,7 @@
 #pragma once
 
 #include "float_total.cuh"
+#include "moving.cuh"
 #include "square_lanes.cuh"
 #include "triple.cuh"
 
@@ -114,8 +115,6 @@ struct FloatSquaresOf {
         u32 ask;
         u64 n;
         static __device__ __forceinline__ Bits of(Bits bits) { return bits; }
-        // Where elements are so far apart that totals are cut, the variance is of the order of the largest square.
-        static __device__ __forceinline__ bool may_cancel() { return false; }
         static __device__ __forceinline__ Bits fill() { return 0; }
     };
 

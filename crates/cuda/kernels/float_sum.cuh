@@ -163,7 +163,10 @@ struct FloatSum {
     {
         const u32 some = u32(min(tiles, u64(patience)));
         patience = min(2 * patience, LONGEST_PATIENCE);
-        u32 done = moved(at, valid) || special ? finite(at, step, some, valid) : 0;
+        // Beside NaNs and infinities the window may have been right.
+        u32 done = 0;
+        for (bool same = special; done == 0 && (same || moved(at, valid)); same = false)
+            done = finite(at, step, some, valid);
         if constexpr (!FITS) {
             if (done == 0) {
                 any(at, step, some, valid);

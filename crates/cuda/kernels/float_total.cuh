@@ -1,173 +1,242 @@
-// The exact total of floats that come in any order, in registers: an accumulator for walks that know nothing of floats. That of f32 and bf16
-// is in whole_total.cuh.
+// The exact total of floats that come in any order and may be as far apart as they like, in registers: an accumulator for walks that know
+// nothing of floats.
+//
+// An add is off by its error exactly (Knuth 1969). So a total is `sum`, a rounded sum, and all errors; `error` is their rounded sum, and what
+// that rounds off, term by term, is what `far` adds up: `size` has the magnitudes of these terms. Where `size` is 0, sum + error is the total.
+// Elsewhere the total is sum + error + far, but for what `far` is off by. It has fewer than 4 terms for each element: one where it is taken
+// in, and three for a merge, of which there are fewer than elements where both sides have any. With u = 2^-53 and n < 2^40 elements, far and
+// size are plain sums of 4 n terms in some order, off by less than 4 n u (1 + 4 n u) of the magnitudes and so by less than 8 n u of `size`.
+//
+// So nearly every answer is known, whatever the elements are. It is not where they cancel to far less than themselves, and where sums leave
+// the format of f64: whoever walks has to bring them once more then, to superaccumulators.
 
 #pragma once
 
 #include "exact_answer.cuh"
-#include "moving.cuh"
-#include "rounded.cuh"
-#include "whole_total.cuh"
+#include "spread.cuh"
+#include "trouble.cuh"
+#include "units.cuh"
 
-// The integer and its windows.
 template <class T>
-struct FloatTotalOf {
+struct FloatTotal {
     using Item = T;
     using Format = Element<T>;
     using Bits = typename Format::Bits;
+    using Asked = TotalAsked<T>;
     using Wides = Superaccumulator<T>;
     static constexpr bool LONG = sizeof(Bits) == 8;
-    // f16 is 40 bits long: two levels hold whatever is finite.
-    static constexpr int LEVELS = LONG ? 4 : 2;
-    using Window = ::Window<typename Format::Sum, LEVELS, 4>;
-    using Integer = FixedPoint<LEVELS>;
-    static_assert(Integer::STEP == Window::STEP, "levels are as far apart as the window's");
-    // f64 are taken times 2^(PLACE - first), in windows that are always in the same place, so that they reach any element.
-    static constexpr int PLACE = 90;
-    static constexpr int LOWEST = Window::LOWEST, HIGHEST = LONG ? 976 : LOWEST;
-    // Binades between the largest element and the window's end, at least; places are multiples of GRAIN.
-    static constexpr int SLACK = 4, GRAIN = 8;
-    static constexpr bool FITS = LOWEST == HIGHEST;
-    static constexpr int MOST = LONG ? 8 : 16;
-    static constexpr int INTEGER_WORDS = LEVELS;
+    static constexpr int MOST = sizeof(Bits) == 2 ? 16 : 8, SINGLES = MOST;
+    static constexpr bool NUMBERED = false, SHIFTS = false, SETTLES = true, MAY_BE_LOST = true, TAKES_INITIAL = true;
+    static constexpr int WIDE_WORDS = Wides::WORDS;
+    // Small sums are taken times 2^SMALL.
+    static constexpr int SMALL = 512;
 
-    Integer total;
-    i32 first = LOWEST; // the unit of the highest level
+    f64 sum = 0.0, error = 0.0, far = 0.0, size = 0.0;
+    u32 trouble = 0;
+    u32 missing = 0; // NaNs that are as if they were not there
 
-    using Asked = TotalAsked<T>;
-
-    __device__ __forceinline__ bool is_zero() const { return total.is_zero(); }
-    __device__ __forceinline__ bool is_full() const { return total.is_full(); }
-    __device__ __forceinline__ bool raise(int up) { return total.raise(up); }
-    __device__ __forceinline__ void add(const FloatTotalOf &other) { total.add(other.total); }
-    __device__ __forceinline__ i64 integer(int w) const { return total.total[w]; }
-    __device__ __forceinline__ i64 &integer(int w) { return total.total[w]; }
-
-    static __device__ __forceinline__ int place_above(int top)
+    __device__ __forceinline__ void include(f64 x)
     {
-        const int place = (Window::below(top + SLACK) + GRAIN - 1) & -GRAIN;
-        return min(max(place, LOWEST), HIGHEST);
+        const Double next = two_sum(sum, x), left = two_sum(error, next.lo);
+        sum = next.hi;
+        error = left.hi;
+        far = add(far, left.lo);
+        size = add(size, fabs(left.lo));
     }
 
-    // By the upper two levels, of f64 where their anchors are numbers; of f16 there are no more.
+    // Takes elements as they come, beside infinities and NaNs, of which is noted what they are.
     template <int N>
-    __device__ __forceinline__ bool commit_if_near(const Bits (&bits)[N], const Asked &asked)
+    __device__ __forceinline__ void settle(const Elements<Bits, N> &some, const Asked &asked)
     {
-        if constexpr (LONG) {
-            using Near = ::Window<typename Format::Sum, 2, 4>;
-            static_assert(N <= Near::ADDS, "adds that an anchor takes");
-            const Near window(first);
-            auto drift = window.open();
+        bool special = false;
 #pragma unroll
-            for (int k = 0; k < N; ++k)
-                window.add(drift, Format::value(asked.of(bits[k])));
-            if (!Near::holds(drift) || first > Near::HIGHEST)
-                return false;
+        for (int k = 0; k < N; ++k)
+            special = special || !Format::is_finite(some.bits[k]);
+        Elements<Bits, N> finite = some;
+        if (special) {
 #pragma unroll
-            for (int l = 0; l < 2; ++l)
-                total.total[l] += taken(drift.at[l], window.unit(l));
-            return true;
-        } else {
-            u32 trouble = 0;
-            return commit_if_held(bits, asked, trouble);
-        }
-    }
-
-    template <int N>
-    __device__ __forceinline__ bool commit_if_held(const Bits (&bits)[N], const Asked &asked, u32 &trouble)
-    {
-        static_assert(N <= Window::ADDS, "adds that an anchor takes");
-        const Window window(LONG ? PLACE : first);
-        auto drift = window.open();
-        if constexpr (LONG) {
-            const f64 power = of_bits(u64(1023 + PLACE - first) << 52);
-#pragma unroll
-            for (int k = 0; k < N; ++k)
-                window.add(drift, mul(Format::value(asked.of(bits[k])), power));
-            // Far below such windows, elements leave the format.
-            if (first > PLACE) {
-#pragma unroll
-                for (int k = 0; k < N; ++k)
-                    drift.leftover |= (bits_of(mul(Format::value(bits[k]), power)) << 1) >> 53 == 0 ? Format::magnitude(bits[k]) : 0;
+            for (int k = 0; k < N; ++k) {
+                const Bits bits = some.bits[k];
+                if (Format::is_finite(bits))
+                    continue;
+                trouble |= Format::is_nan(bits) ? HAS_NAN : (asked.of(bits) & Format::SIGN) != 0 ? HAS_NEGATIVE : HAS_POSITIVE;
+                finite.bits[k] = 0;
             }
+        }
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            include(f64(Format::value(asked.of(finite.bits[k]))));
+    }
+
+    // Of the shorter types, a batch adds up plainly where its range makes that exact (range.cuh).
+    template <int V, int N, class Number>
+    __device__ __forceinline__ bool take(const Bits (&bits)[N], Number, const Asked &asked)
+    {
+        static_assert(N <= MOST, "the growth of a plain sum");
+        if constexpr (LONG) {
+            Elements<Bits, N> some;
+            memcpy(some.bits, bits, sizeof(some.bits));
+            settle(some, asked);
         } else {
-            // Plain adds, which are exact.
-            f64 sum = 0.0;
+            Spread<T, N <= 8 ? 3 : 4> spread;
+            f64 some = 0.0;
 #pragma unroll
             for (int k = 0; k < N; ++k)
-                sum = __dadd_rn(sum, f64(Format::value(asked.of(bits[k]))));
-            window.add(drift, sum);
+                some = spread.added(some, Format::value(asked.of(bits[k])));
+            if (!spread.holds() || !is_finite(some))
+                return false;
+            include(some);
         }
-        if (drift.bad >> 20 != 0)
-            return false;
-        if (!FITS)
-            trouble |= drift.leftover << 1 != 0 ? IS_CUT : 0;
-#pragma unroll
-        for (int l = 0; l < LEVELS; ++l)
-            total.total[l] += taken(drift.at[l], window.unit(l));
         return true;
     }
-};
 
-template <class T>
-struct MovingTotal : Moving<FloatTotalOf<T>> {
-    using Base = Moving<FloatTotalOf<T>>;
-    using typename Base::Asked, typename Base::Bits, typename Base::Integer, typename Base::Wides, typename Base::Window;
-    static constexpr int LEVELS = Base::LEVELS;
-    static constexpr bool TAKES_INITIAL = true;
-    static constexpr int WIDE_WORDS = Wides::WORDS;
+    __device__ __forceinline__ void merge(const FloatTotal &other)
+    {
+        const Double next = two_sum(sum, other.sum), both = two_sum(error, other.error), left = two_sum(both.hi, next.lo);
+        sum = next.hi;
+        error = left.hi;
+        far = add(add(far, other.far), add(both.lo, left.lo));
+        size = add(add(size, other.size), add(fabs(both.lo), fabs(left.lo)));
+        trouble |= other.trouble;
+        missing += other.missing;
+    }
 
-    __device__ __forceinline__ MovingTotal() {}
-    __device__ __forceinline__ MovingTotal(const Base &base) : Base(base) {}
+    static constexpr int WORDS = 5;
+    __device__ __forceinline__ u64 word(int w) const
+    {
+        return w < 4 ? bits_of(w == 0 ? sum : w == 1 ? error : w == 2 ? far : size) : u64(missing) << 32 | trouble;
+    }
+    static __device__ __forceinline__ FloatTotal of_words(const u64 (&words)[WORDS])
+    {
+        FloatTotal all;
+        all.sum = of_bits(words[0]);
+        all.error = of_bits(words[1]);
+        all.far = of_bits(words[2]);
+        all.size = of_bits(words[3]);
+        all.trouble = u32(words[4]);
+        all.missing = u32(words[4] >> 32);
+        return all;
+    }
+
+    // Whether the answer of elements of which n count is known. The total is all.hi + low, off by less than `off`: what `far` is off by, and
+    // twice what rounding `low` and its neighbours costs. Any of these that leaves the format below is of sums so small that they are exact.
+    // Rounding does not change the order of numbers.
+    __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
+    {
+        if (trouble != 0) {
+            answer = specials_of<T>(trouble).bits();
+            return true;
+        }
+        if (asked.n == 0 && asked.ask == MEAN) {
+            answer = NOT_A_NUMBER<T>;
+            return true;
+        }
+        const Double all = two_sum(sum, error);
+        const f64 low = add(all.lo, far), real = add(all.hi, low);
+        // There may be an initial element beside them.
+        const f64 of_size = mul(f64(asked.n + 1), of_bits(u64(1023 - 50) << 52));
+        const f64 off = size == 0.0 ? 0.0 : add(mul(size, of_size), mul(fabs(low), of_bits(u64(1023 - 51) << 52)));
+        // What is not finite here is NaN there.
+        if (!is_finite(real) || !is_finite(off))
+            return false;
+        if (asked.ask == MEAN && real != 0.0)
+            return mean(answer, {all.hi, low}, off, asked);
+        answer = nearest<T>(all.hi, add(low, off));
+        return answer == nearest<T>(all.hi, sub(low, off));
+    }
+
+    __device__ __forceinline__ bool mean(Bits &answer, Double all, f64 off, const Asked &asked) const
+    {
+        // A quotient of sums that cancelled is left to others.
+        if (!(off <= mul(fabs(all.hi), of_bits(u64(1023 - 93) << 52))))
+            return false;
+        if (off != 0.0)
+            all = fast_two_sum(all.hi, all.lo);
+        if constexpr (!LONG) {
+            if (off == 0.0 && all.lo == 0.0) {
+                answer = narrow<T>(quotient(all.hi, asked.n));
+                return true;
+            }
+        }
+        // Far from the lower end of what f64 has: the rests below stay in it.
+        const bool is_small = LONG && fabs(all.hi) < of_bits(u64(1023 - 800) << 52);
+        const f64 up = is_small ? of_bits(u64(1023 + SMALL) << 52) : 1.0;
+        all = {mul(all.hi, up), mul(all.lo, up)};
+        // The quotient by a reciprocal is off by less than two units, so that what is left of it is exact; that of the rest is rounded once where
+        // it is no quotient of numbers (Markstein 1990).
+        const f64 n = f64(asked.n), part = __drcp_rn(n);
+        const f64 q = mul(all.hi, part);
+        const Double left = two_sum(fused(-q, n, all.hi), all.lo);
+        const f64 about = mul(left.hi, part), rest = fused(fused(-about, n, left.hi), part, about);
+        if constexpr (LONG) {
+            // The quotient is q + rest then, also where that is the middle between two numbers.
+            const bool is_exact = off == 0.0 && left.lo == 0.0 && fused(-rest, n, left.hi) == 0.0;
+            if (is_small) {
+                const bool is_sure = rounded_at({fabs(q), q < 0.0 ? -rest : rest}, -SMALL, is_exact, false, answer);
+                answer |= q < 0.0 ? Format::SIGN : 0;
+                return is_sure;
+            }
+            const bool is_sure = rounded({q, rest}, answer);
+            answer = is_exact ? bits_of(add(q, rest)) : answer;
+            return is_sure || is_exact;
+        } else {
+            const f64 beside = mul(fabs(q), of_bits(u64(1023 - 90) << 52));
+            answer = nearest<T>(q, add(rest, beside));
+            return answer == nearest<T>(q, sub(rest, beside));
+        }
+    }
 
     // Leaves the answer, and returns whether it is known.
     __device__ __forceinline__ bool write(void *out, u64 place, const Asked &asked) const
     {
-        Bits &answer = static_cast<Bits *>(out)[place];
-        if (this->is_lost())
+        Asked its = asked;
+        its.n -= missing;
+        Bits bits = 0;
+        if (is_lost() || !answer(bits, its))
             return false;
-        const u64 n = asked.n - this->missing;
-        if (this->is_special()) {
-            answer = specials_of<T>(this->trouble).bits();
-            return true;
-        }
-        if (n == 0 && asked.ask == MEAN) {
-            answer = NOT_A_NUMBER<T>;
-            return true;
-        }
-        // Rounding does not change the order of numbers. Of both ends beside 0, the lower one is negative, and so is its answer.
-        const i64 off = this->off(asked.n);
-        Integer end = this->total;
-        end.total[LEVELS - 1] -= off;
-        Bits below = 0, bits = 0;
-#pragma unroll 1
-        for (int ends = off == 0 ? 1 : 2; ends > 0; --ends) {
-            below = bits;
-            bits = float_answer<T>(of_fixed_point(end, this->first - Window::STEP * (LEVELS - 1)), asked.ask, n);
-            end.total[LEVELS - 1] += 2 * off;
-        }
-        if (off != 0 && below != bits)
-            return false;
-        answer = bits;
+        static_cast<Bits *>(out)[place] = bits;
         return true;
+    }
+
+    __device__ __forceinline__ bool is_lost() const { return (trouble & IS_LOST) != 0; }
+    // Whether sum + error may be less than the whole total.
+    __device__ __forceinline__ bool is_cut() const { return size != 0.0; }
+    static __device__ __forceinline__ bool leaves_cut(const Asked &) { return true; }
+    // Elements that one block brings in little more time than all of them do.
+    static constexpr u64 FEW = 1 << 17;
+    // Whether superaccumulators have to bring a part that others are added to: one that has left the format, and a cut part of many elements
+    // that is not certain to be large beside what it lacks. For a total that is lost only when the parts are together, one block has to bring
+    // all elements. Beside infinities and NaNs, nothing else matters.
+    __device__ __forceinline__ bool gives_up(const Asked &asked)
+    {
+        const bool stays = trouble == 0 && is_finite(size) && (asked.n <= FEW || size <= mul(fabs(sum), of_bits(u64(1023 - 72) << 52)));
+        if (stays)
+            return false;
+        FloatTotal none;
+        none.trouble = trouble != 0 ? trouble : IS_LOST;
+        none.missing = missing;
+        *this = none;
+        return is_lost();
     }
 
     // What superaccumulators do for a lost total.
     static __device__ __forceinline__ void absorb(Wides &wides, Bits bits, const Asked &asked) { ::absorb<T>(wides, asked.of(bits)); }
 
-    // Adds a total that is not lost.
+    // Adds a total that is neither lost nor cut.
     __device__ __forceinline__ void deposit(Wides &wides) const
     {
 #pragma unroll
-        for (int l = 0; l < LEVELS; ++l) {
-            const i64 some = this->total.total[l];
-            if (some != 0)
-                wides.deposit(some < 0, some < 0 ? -u64(some) : u64(some), this->first - Window::STEP * l);
+        for (int i = 0; i < 2; ++i) {
+            const u64 bits = bits_of(i == 0 ? sum : error);
+            const int exponent = int(bits >> 52) & 0x7ff;
+            const u64 significand = (bits & ((u64(1) << 52) - 1)) | u64(exponent != 0) << 52;
+            wides.deposit(bits >> 63 != 0, significand, max(exponent, 1) - 1075);
         }
-        if ((this->trouble & HAS_NAN) != 0)
+        if ((trouble & HAS_NAN) != 0)
             wides.count(Wides::NOT_A_NUMBER);
-        if ((this->trouble & HAS_POSITIVE) != 0)
+        if ((trouble & HAS_POSITIVE) != 0)
             wides.count(Wides::POSITIVE);
-        if ((this->trouble & HAS_NEGATIVE) != 0)
+        if ((trouble & HAS_NEGATIVE) != 0)
             wides.count(Wides::NEGATIVE);
     }
 
@@ -181,19 +250,3 @@ struct MovingTotal : Moving<FloatTotalOf<T>> {
         static_cast<Bits *>(out)[place] = words_answer<T>(word, asked.ask, asked.n);
     }
 };
-
-// f32 and bf16 have few enough bits to keep all of them.
-template <class T>
-struct FloatTotalFor {
-    using Type = MovingTotal<T>;
-};
-template <>
-struct FloatTotalFor<f32> {
-    using Type = WholeTotal<f32>;
-};
-template <>
-struct FloatTotalFor<bf16> {
-    using Type = WholeTotal<bf16>;
-};
-template <class T>
-using FloatTotal = typename FloatTotalFor<T>::Type;

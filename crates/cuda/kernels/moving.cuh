@@ -1,4 +1,4 @@
-// Exact totals of floats in registers that move upwards with their windows: what float_total.cuh and float_squares.cuh have in common.
+// Exact totals of floats in registers that move upwards with their windows: float_squares.cuh has their terms.
 //
 // A batch of elements is added to windows (window.cuh) that are made for the thread's largest ones; what the windows take in goes to
 // fixed-point integers. Where a batch does not fit, the integers move upwards. What lies below their lower end is cut off: a total that is
@@ -48,17 +48,9 @@ struct Moving : Total {
     __device__ __forceinline__ bool is_cut() const { return (trouble & IS_CUT) != 0; }
     // What the integers of n elements may be off by.
     __device__ __forceinline__ i64 off(u64 n) const { return is_cut() ? i64(8 * n) : 0; }
-    // Whether superaccumulators have to bring a part of a total that others are added to: they add what is not cut.
-    __device__ __forceinline__ bool gives_up()
-    {
-        trouble |= is_cut() ? IS_LOST : 0;
-        return is_lost();
-    }
-    // Elements that one block brings in little more time than all of them do.
-    static constexpr u64 FEW = 1 << 17;
-    // Whether a block leaves a part that is cut: where terms may cancel they are brought once more while all blocks are there to do that, if
-    // they are more than few, and where one block would bring more of them than the words of superaccumulators take.
-    static __device__ __forceinline__ bool leaves_cut(const Asked &asked) { return asked.n <= FEW || !asked.may_cancel() && asked.n >> 29 == 0; }
+    // Whether a block leaves a part that is cut: where terms are so far apart, a total of squares is of the order of the largest one, and is
+    // hardly ever lost when the parts are together. Then one block brings all elements, of which superaccumulators take fewer than 2^29.
+    static __device__ __forceinline__ bool leaves_cut(const Asked &asked) { return asked.n >> 29 == 0; }
     // Whether superaccumulators have to bring a block's part. A part that is lost is not cut, and of one with NaNs or infinities nothing else
     // matters.
     __device__ __forceinline__ bool gives_up(const Asked &asked)
@@ -68,8 +60,8 @@ struct Moving : Total {
             none.trouble = trouble & ~(IS_LOST | IS_CUT);
             none.missing = missing;
             *this = none;
-        } else if (!leaves_cut(asked)) {
-            gives_up();
+        } else if (is_cut() && !leaves_cut(asked)) {
+            trouble |= IS_LOST;
         }
         trouble &= is_lost() ? ~IS_CUT : ~0u;
         return is_lost();

@@ -94,3 +94,50 @@ __device__ __forceinline__ bool nearest_quotient(Double x, int exponent, u64 n, 
     const f64 by = mul(f64(n), f64(m));
     return nearest_real<T>(x, by, fused(f64(n), f64(m), -by), exponent, root, answer);
 }
+
+__device__ __forceinline__ bool is_finite(f64 x) { return fabs(x) < of_bits(u64(0x7ff) << 52); }
+
+// A real number that {hi, lo} is off by less than 2^-DIGITS of itself, rounded. False where it may be on either side of the middle between
+// two numbers, or is near an end of the format, where low parts may have been lost.
+template <int DIGITS = 90>
+__device__ __forceinline__ bool rounded(Double real, u64 &bits)
+{
+    real = fast_two_sum(real.hi, real.lo);
+    const f64 off = mul(fabs(real.hi), of_bits(u64(1023 - DIGITS) << 52));
+    const f64 below = add(real.hi, sub(real.lo, off)), above = add(real.hi, add(real.lo, off));
+    const u32 exponent = u32(bits_of(real.hi) >> 52) & 0x7ff;
+    bits = bits_of(above);
+    return below == above && exponent > 128 && exponent < 1023 + 960;
+}
+
+// real * 2^moved, rounded once, of a real that is positive or not finite: that product may leave the format. False as above. `is_exact` says
+// that real is off by nothing, `is_root` that it is the root of D / m in units of 2^-1074, of integers D > 0 and 0 < m <= 256.
+//
+// Inside the format, the digits are those of real, and above it, there is infinity. Below the normal numbers, where the biased exponent
+// `place` is 0 or less, the unit is 2^-1074. With -53 or less, the product is below half of that, and leaves 0. Others, in this unit, are
+// added to 2^52, where the last bit is 1. That rounds the high part, to even in the middle. `rest` is what the product has besides, but for
+// less than 2^-37. It says which integer is nearest, unless it is too near a half.
+//
+// A root below 2^16 units is not: rounding the high part is enough. Let t be k + 1/2. If the root is not t, their squares differ by
+// |4 D - m (2 k + 1)^2| / (4 m) >= 2^-10, and they by 2^-28, so that the high part, off by less than 2^-36, is on the root's side of t. If the
+// root is t, so is the high part.
+__device__ __forceinline__ bool rounded_at(Double real, int moved, bool is_exact, bool is_root, u64 &bits)
+{
+    real = fast_two_sum(real.hi, real.lo);
+    const bool is_sure = rounded(real, bits);
+    const int exponent = int(bits_of(real.hi) >> 52) & 0x7ff, place = exponent + moved;
+    if (place > 0 || exponent >= 1023 + 960) {
+        bits = place < 0x7ff ? bits + (u64(i64(moved)) << 52) : u64(0x7ff) << 52;
+        return is_sure;
+    }
+    bits = 0;
+    if (place < -52)
+        return true;
+    constexpr f64 ONES = 4503599627370496.0, NEAR = 1.0 / 1073741824.0;
+    const f64 unit = of_bits(u64(1023 + 1074 + moved) << 52), x = mul(real.hi, unit), integer = add(x, ONES);
+    const f64 rest = add(sub(x, sub(integer, ONES)), mul(real.lo, unit));
+    const f64 beyond = sub(fabs(rest), 0.5);
+    // An integer that was rounded to even is the nearest one, or that on the side of the rest.
+    bits = bits_of(integer) - bits_of(ONES) + (beyond > NEAR ? rest > 0.0 ? 1 : -1 : 0);
+    return is_exact || (is_root && x < 65536.0) || fabs(beyond) > NEAR;
+}

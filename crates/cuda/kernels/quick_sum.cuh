@@ -70,11 +70,10 @@ struct QuickSum : FewOf<FloatTotal<T>> {
     {
         const bool is_exact = error == error;
         if constexpr (LONG) {
-            FewFloats<T> few;
-            few.sum = sum;
-            few.error = error;
-            few.is_exact = is_exact;
-            return few.answer(answer, asked);
+            FloatTotal<T> all;
+            all.sum = sum;
+            all.error = error;
+            return is_exact && all.answer(answer, asked);
         } else {
             // NaNs and infinities make the sum one, and finite elements do not.
             if (!is_finite(sum)) {

@@ -1,17 +1,16 @@
-// Sums and means of short rows of floats, exact and rounded once.
+// Sums and means of short rows of floats that are shorter than f64, exact and rounded once.
 //
 // Each row goes down a ladder of rungs until one is sure of its sum:
 //
-//     plain f64 adds, if the row's range certifies that none of them rounds (range.cuh); of f64, a window made for the row's largest element
-//     a window for whatever is finite (whole_window.cuh); of f64, which has no such window, two f64 and a bound of what these lack
-//     of f64 an integer that moves (moving.cuh), and the warp's superaccumulator, row by row
+//     plain f64 adds, if the row's range certifies that none of them rounds (range.cuh)
+//     the sum of rounding errors beside the sum, and a bound of what both lack (float_total.cuh)
+//     the warp's superaccumulator, row by row
 
 #pragma once
 
 #include "float_total.cuh"
 #include "narrow.cuh"
 #include "rows_apart.cuh"
-#include "whole_window.cuh"
 
 // What is asked of the rows.
 template <class T>
@@ -22,9 +21,11 @@ struct Question {
     Bits mask;  // all bits, or all but the sign
     u32 spread; // the widest range of elements that is certified
     Bits *out;
+
+    __device__ __forceinline__ TotalAsked<T> asked() const { return {ask, mask != Bits(~Bits(0)), n}; }
 };
 
-// Elements of the shorter types, added up in f64: log2(n) bits more than an element has fit 53 if their range is no wider than
+// Elements added up in f64: log2(n) bits more than an element has fit 53 if their range is no wider than
 // `spread`.
 template <class T>
 struct PlainRow {
@@ -73,141 +74,6 @@ struct PlainRow {
     }
 };
 
-// The same in a window.
-template <class T, int LEVELS>
-struct WindowRow {
-    using Format = Element<T>;
-    using Bits = typename Format::Bits;
-    // Fewer do not hold all that is finite.
-    static constexpr bool IS_WHOLE = sizeof(Bits) < 8;
-    using Levels = Window<typename Format::Sum, LEVELS, 4, IS_WHOLE>;
-
-    FixedPoint<LEVELS> all;
-    int first; // the upper level's unit is 2 to the power of this
-    bool holds;
-    f64 special = 0.0; // the sum of what is not finite, where that is looked for
-
-    // A lane's part of a row whose elements are below 2^top. Each vector has an anchor of its own.
-    template <int EACH>
-    __device__ __forceinline__ void add(const uint4 *v, Bits mask, int top)
-    {
-        Levels window(IS_WHOLE ? Levels::LOWEST : Levels::below(top));
-        first = window.first;
-        holds = true;
-#pragma unroll
-        for (int k = 0; k < EACH; ++k) {
-            auto drift = window.open();
-#pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i)
-                window.add(drift, f64(Format::value(Bits(item<T>(v[k], i) & mask))));
-            holds = holds && (IS_WHOLE || Levels::holds(drift));
-            window.commit(drift);
-        }
-#pragma unroll
-        for (int l = 0; l < LEVELS; ++l)
-            all.total[l] = window.total[l];
-    }
-
-    __device__ __forceinline__ void fold(u32 lanes)
-    {
-        for (u32 d = lanes / 2; d > 0; d /= 2) {
-#pragma unroll
-            for (int l = 0; l < LEVELS; ++l)
-                all.total[l] += __shfl_xor_sync(ALL_LANES, all.total[l], d);
-            if constexpr (!IS_WHOLE)
-                holds = __shfl_xor_sync(ALL_LANES, int(holds), d) != 0 && holds;
-        }
-    }
-
-    // Looks for what is not finite in the row. Its sum is NaN or infinite, as is that of all elements.
-    template <int EACH>
-    __device__ __forceinline__ void look(const uint4 *v, Bits mask, u32 lanes)
-    {
-#pragma unroll
-        for (int k = 0; k < EACH; ++k) {
-#pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i) {
-                const Bits bits = item<T>(v[k], i) & mask;
-                special = __dadd_rn(special, Format::is_finite(bits) ? 0.0 : f64(Format::value(bits)));
-            }
-        }
-        for (u32 d = lanes / 2; d > 0; d /= 2)
-            special = __dadd_rn(special, __shfl_xor_sync(ALL_LANES, special, d));
-    }
-
-    __device__ __forceinline__ Bits answer(const Question<T> &question) const
-    {
-        if (!IS_WHOLE && !(special == 0.0))
-            return Specials<T>{special != special, special > 0.0, special < 0.0}.bits();
-        if constexpr (LEVELS == 2)
-            return float_answer<T>(of_levels<Levels>(all.total, first, 2), question.ask, question.n);
-        else
-            return float_answer<T>(of_fixed_point(all, first - Levels::STEP * (LEVELS - 1)), question.ask, question.n);
-    }
-};
-
-// A power of two that the elements of a row of f64 are below, of which each lane has EACH vectors; SPECIAL_TOP if they are not finite.
-constexpr int SPECIAL_TOP = 1025;
-template <int EACH>
-__device__ __forceinline__ int top_of_row(const uint4 *v, u32 lanes)
-{
-    u32 most = 0;
-#pragma unroll
-    for (int k = 0; k < EACH; ++k)
-        most = max(most, max(v[k].y << 1, v[k].w << 1));
-    for (u32 d = lanes / 2; d > 0; d /= 2)
-        most = max(most, __shfl_xor_sync(ALL_LANES, most, d));
-    return int(most >> 21) - 1022;
-}
-
-// The same of f64 that are far apart: a rounded sum, and the rounded sum of its rounding errors.
-//
-// An add is off by its error exactly (Knuth 1969). So the row's sum is `sum` and all errors, of which `error` is the rounded sum: with at most
-// 2^10 of them it is off by less than 2^-43 times their magnitudes, and `magnitudes`, a rounded sum of as many, is too small by as little
-// of itself. 2^-42 is twice what both come to.
-struct ErrorRow {
-    f64 sum = 0.0;
-    f64 error = 0.0;
-    f64 magnitudes = 0.0;
-
-    __device__ __forceinline__ void take(f64 term, f64 others, f64 their_magnitudes)
-    {
-        const Double both = two_sum(sum, term);
-        sum = both.hi;
-        error = add(add(error, others), both.lo);
-        magnitudes = add(add(magnitudes, their_magnitudes), fabs(both.lo));
-    }
-
-    template <int EACH>
-    __device__ __forceinline__ void add_vectors(const uint4 *v, u64 mask)
-    {
-#pragma unroll
-        for (int k = 0; k < EACH; ++k) {
-#pragma unroll
-            for (int i = 0; i < ITEMS<f64>; ++i)
-                take(Element<f64>::value(item<f64>(v[k], i) & mask), 0.0, 0.0);
-        }
-    }
-
-    __device__ __forceinline__ void fold(u32 lanes)
-    {
-        for (u32 d = lanes / 2; d > 0; d /= 2)
-            take(__shfl_xor_sync(ALL_LANES, sum, d), __shfl_xor_sync(ALL_LANES, error, d), __shfl_xor_sync(ALL_LANES, magnitudes, d));
-    }
-
-    // False if the answer is not sure; of a NaN or an infinity it is not.
-    __device__ __forceinline__ bool answer(const Question<f64> &question, u64 &bits) const
-    {
-        const Double all = two_sum(sum, error);
-        const f64 sign = all.hi < 0.0 ? -1.0 : 1.0;
-        const f64 part = __ddiv_rn(mul(magnitudes, 0x1p-42), fabs(all.hi));
-        const f64 n = question.ask == MEAN ? f64(question.n) : 1.0;
-        const bool sure = nearest_real<f64>({mul(all.hi, sign), mul(all.lo, sign)}, n, 0.0, 0, false, bits, part);
-        bits |= all.hi < 0.0 ? Element<f64>::SIGN : 0;
-        return sure;
-    }
-};
-
 // The answer of a row, by all lanes of a warp in its superaccumulator.
 template <class T>
 __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, u64 n, typename Element<T>::Bits mask, u32 ask,
@@ -230,16 +96,6 @@ __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, 
     __syncwarp();
 }
 
-template <class T>
-struct Write {
-    const Question<T> &question;
-    template <class Row>
-    __device__ __forceinline__ void operator()(const Row &row, u64 r) const
-    {
-        question.out[r] = row.answer(question);
-    }
-};
-
 // The rows of a tile that lack an answer, one by one.
 template <class T, int SETS>
 __device__ __forceinline__ void absorb_lacking(const ShortRows &rows, u64 index, bool (&lacks)[SETS], const Question<T> &question,
@@ -258,63 +114,19 @@ struct SharedQuestion {
     Question<T> question;
 };
 
-// Answers rows by sums and their errors. Returns those whose answers are not sure.
-template <int SETS>
-__device__ __forceinline__ u32 answer_by_errors(const ShortRows &rows, u64 index, u32 lacking, const Question<f64> &question)
-{
-    constexpr int EACH = VECTORS / SETS;
-    RowTile<f64> tile;
-    tile.load(rows, index);
-    u32 left = 0;
-#pragma unroll
-    for (int s = 0; s < SETS; ++s) {
-        ErrorRow row;
-        row.add_vectors<EACH>(tile.v + s * EACH, question.mask);
-        row.fold(rows.lanes());
-        u64 bits = 0;
-        const bool sure = row.answer(question, bits);
-        const u64 r = RowTile<f64>::row(rows, index, s);
-        if ((lacking >> s & 1) == 0)
-            continue;
-        left |= u32(!sure) << s;
-        if (sure && rows.slot() == 0 && r < rows.count)
-            question.out[r] = bits;
-    }
-    return left;
-}
-
-// The rows of a tile whose first sums are not sure, which `lacking` says by sets. They are loaded once more, so that nothing stays in
-// registers until then.
+// The rows of a tile that lack an answer, which `lacking` says by sets. They are loaded once more, so that nothing stays in registers until
+// then.
 template <class T, int SETS>
 __device__ __noinline__ void sum_again(const SharedQuestion<T> *shared, u64 index, u32 lacking, Superaccumulator<T> *wide)
 {
-    constexpr int EACH = VECTORS / SETS;
-    constexpr bool LONG = sizeof(typename Element<T>::Bits) == 8;
     const ShortRows &rows = shared->rows;
     const Question<T> &question = shared->question;
+    lacking = answer_apart<FloatTotal<T>>(rows, index, lacking, question.out, question.asked());
     bool flags[SETS];
-    if constexpr (LONG) {
-        lacking = answer_by_errors<SETS>(rows, index, lacking, question);
-        if (!__any_sync(ALL_LANES, lacking != 0))
-            return;
-        const typename FloatTotal<T>::Asked asked(question.ask, question.mask != ~typename Element<T>::Bits(0), question.n);
-        const u32 lost = answer_apart<FloatTotal<T>>(rows, index, lacking, question.out, asked);
 #pragma unroll
-        for (int s = 0; s < SETS; ++s)
-            flags[s] = (lost >> s & 1) != 0;
-        absorb_lacking(rows, index, flags, question, *wide);
-    } else {
-        RowTile<T> tile;
-        tile.load(rows, index);
-        WindowRow<T, WholeSum<T>::LEVELS> window[SETS];
-#pragma unroll
-        for (int s = 0; s < SETS; ++s) {
-            window[s].template add<EACH>(tile.v + s * EACH, question.mask, 0);
-            window[s].fold(rows.lanes());
-            flags[s] = (lacking >> s & 1) == 0;
-        }
-        each_answer<T>(rows, index, window, flags, Write<T>{question});
-    }
+    for (int s = 0; s < SETS; ++s)
+        flags[s] = (lacking >> s & 1) != 0;
+    absorb_lacking(rows, index, flags, question, *wide);
 }
 
 template <class T, int SETS>
@@ -322,57 +134,34 @@ __device__ __forceinline__ void sum_tile(const ShortRows &rows, const RowTile<T>
     const SharedQuestion<T> *shared, Superaccumulator<T> *wide)
 {
     constexpr int EACH = VECTORS / SETS;
-    const Write<T> write = {question};
+    PlainRow<T> row[SETS];
     // Whether this lane's rows lack an answer.
     bool lacks[SETS];
-    if constexpr (sizeof(typename Element<T>::Bits) == 8) {
-        WindowRow<T, 2> window[SETS];
-        bool special[SETS];
 #pragma unroll
-        for (int s = 0; s < SETS; ++s) {
-            const uint4 *const its = tile.v + s * EACH;
-            const int top = top_of_row<EACH>(its, rows.lanes());
-            window[s].template add<EACH>(its, question.mask, top);
-            window[s].fold(rows.lanes());
-            special[s] = top == SPECIAL_TOP;
-            lacks[s] = !window[s].holds && !special[s];
-        }
-        if (__any_sync(ALL_LANES, any(special))) {
+    for (int s = 0; s < SETS; ++s) {
 #pragma unroll
-            for (int s = 0; s < SETS; ++s)
-                window[s].template look<EACH>(tile.v + s * EACH, question.mask, rows.lanes());
-        }
-        each_answer<T>(rows, index, window, lacks, write);
-    } else {
-        PlainRow<T> row[SETS];
-#pragma unroll
-        for (int s = 0; s < SETS; ++s) {
-#pragma unroll
-            for (int k = 0; k < EACH; ++k)
-                row[s].add(tile.v[s * EACH + k], question.mask);
-            row[s].fold(rows.lanes());
-            lacks[s] = !row[s].is_sure(question.spread);
-        }
-        each_answer<T>(rows, index, row, lacks, write);
-        if constexpr (!PlainRow<T>::RANGED)
-            return;
+        for (int k = 0; k < EACH; ++k)
+            row[s].add(tile.v[s * EACH + k], question.mask);
+        row[s].fold(rows.lanes());
+        lacks[s] = !row[s].is_sure(question.spread);
     }
-    u32 lacking = 0;
+    each_answer<T>(rows, index, row, lacks, [&](const PlainRow<T> &mine, u64 r) { question.out[r] = mine.answer(question); });
+    if constexpr (PlainRow<T>::RANGED) {
+        u32 lacking = 0;
 #pragma unroll
-    for (int s = 0; s < SETS; ++s)
-        lacking |= u32(lacks[s]) << s;
-    if (__any_sync(ALL_LANES, lacking != 0))
-        sum_again<T, SETS>(shared, index, lacking, wide);
+        for (int s = 0; s < SETS; ++s)
+            lacking |= u32(lacks[s]) << s;
+        if (__any_sync(ALL_LANES, lacking != 0))
+            sum_again<T, SETS>(shared, index, lacking, wide);
+    }
 }
 
 template <class T>
 __device__ __forceinline__ void sum_rows(const ShortRows &rows, u64 n, u32 ask, u32 absolute, u32 spread, void *out)
 {
     using Bits = typename Element<T>::Bits;
-    // Whatever is finite of shorter types has a window.
-    constexpr bool LONG = sizeof(Bits) == 8;
-    __shared__ Superaccumulator<T> wides[LONG ? ROW_THREADS / WARP : 1];
-    Superaccumulator<T> *const wide = &wides[LONG ? threadIdx.x / WARP : 0];
+    __shared__ Superaccumulator<T> wides[ROW_THREADS / WARP];
+    Superaccumulator<T> *const wide = &wides[threadIdx.x / WARP];
     const Bits mask = Bits(absolute ? ~Element<T>::SIGN : ~Bits(0));
     const Question<T> question = {ask, n, mask, spread, static_cast<Bits *>(out)};
     __shared__ SharedQuestion<T> shared;

@@ -684,38 +684,56 @@ __device__ __forceinline__ void each_left(const Pieces &pieces, const Run &run, 
     }
 }
 
+// Adds up in superaccumulators what blocks have left of a listed segment, and leaves the words.
+template <class Acc>
+__device__ __forceinline__ void add_parts(const Segments &all, BlockWides<Acc> &block, const Pieces &pieces, const Run &run)
+{
+    block.wides.clear();
+    __syncthreads();
+    each_left(pieces, run, [&](u32 slot) {
+        const Acc left = left_at<Acc>(all, slot);
+        if (!left.is_lost())
+            left.deposit(block.wides);
+    });
+    __syncthreads();
+    const u32 first = pieces.block_of(run.start), last = pieces.block_of(run.start + run.pieces - 1);
+    for (u32 w = threadIdx.x; w < Acc::WIDE_WORDS; w += STRIDED_THREADS) {
+        u64 sum = Acc::entry(block.wides, w);
+#pragma unroll 1
+        for (u32 b = first; b <= last; ++b) {
+            const u32 slot = 2 * b + (b == first);
+            if (pieces.first(b) < pieces.first(b + 1) && left_at<Acc>(all, slot).is_lost())
+                sum += __ldcg(all.wides + u64(slot) * Acc::WIDE_WORDS + w);
+        }
+        block.words[w] = sum;
+    }
+    __syncthreads();
+}
+
 // The end of a listed segment, by the last block that has had a part of it.
 template <class Acc>
 __device__ __forceinline__ void finish_shared(const Segments &all, BlockWides<Acc> &block, const Pieces &pieces, const Run &run, u64 segment,
-    const typename Acc::Asked &asked)
+    const Span &span, const typename Acc::Asked &asked)
 {
     Acc acc;
-    each_left(pieces, run, [&](u32 slot) { acc.merge(left_at<Acc>(all, slot)); });
+    bool is_cut = false;
+    each_left(pieces, run, [&](u32 slot) {
+        const Acc left = left_at<Acc>(all, slot);
+        if constexpr (Acc::MAY_BE_LOST)
+            is_cut = is_cut || left.is_cut();
+        acc.merge(left);
+    });
     __syncwarp();
     acc = fold_threads(acc);
     const bool is_lost = threadIdx.x == 0 && !write_answer(acc, all.out, segment, asked);
     if constexpr (Acc::MAY_BE_LOST) {
         if (__syncthreads_or(is_lost)) {
-            block.wides.clear();
-            __syncthreads();
-            each_left(pieces, run, [&](u32 slot) {
-                const Acc left = left_at<Acc>(all, slot);
-                if (!left.is_lost())
-                    left.deposit(block.wides);
-            });
-            __syncthreads();
-            const u32 first = pieces.block_of(run.start), last = pieces.block_of(run.start + run.pieces - 1);
-            for (u32 w = threadIdx.x; w < Acc::WIDE_WORDS; w += STRIDED_THREADS) {
-                u64 sum = Acc::entry(block.wides, w);
-#pragma unroll 1
-                for (u32 b = first; b <= last; ++b) {
-                    const u32 slot = 2 * b + (b == first);
-                    if (pieces.first(b) < pieces.first(b + 1) && left_at<Acc>(all, slot).is_lost())
-                        sum += __ldcg(all.wides + u64(slot) * Acc::WIDE_WORDS + w);
-                }
-                block.words[w] = sum;
+            if (__syncthreads_or(is_cut)) {
+                // Superaccumulators take parts that are not cut only.
+                absorb_span<Acc>(block, apart(all), span, 0, span.len, asked);
+            } else {
+                add_parts(all, block, pieces, run);
             }
-            __syncthreads();
             if (threadIdx.x == 0)
                 write_words<Acc>(block.words, all.out, segment, asked);
             __syncthreads();
@@ -735,7 +753,7 @@ __device__ __forceinline__ void reduce_run(const Segments &all, BlockWides<Acc> 
     const u32 slot = run.slot(blockIdx.x);
     bool is_lost = threadIdx.x == 0 && run.is_whole() && !write_answer(acc, all.out, segment, asked);
     if constexpr (Acc::MAY_BE_LOST) {
-        is_lost = is_lost || (threadIdx.x == 0 && !run.is_whole() && acc.gives_up());
+        is_lost = is_lost || (threadIdx.x == 0 && !run.is_whole() && acc.gives_up(asked));
         if (__syncthreads_or(is_lost)) {
             absorb_span<Acc>(block, apart(all), span, from, len, asked);
             if (run.is_whole()) {
@@ -768,7 +786,7 @@ __device__ __forceinline__ void reduce_run(const Segments &all, BlockWides<Acc> 
     }
     __syncthreads();
     if (is_last)
-        finish_shared<Acc>(all, block, pieces, run, segment, asked);
+        finish_shared<Acc>(all, block, pieces, run, segment, span, asked);
 }
 
 // The listed segments.

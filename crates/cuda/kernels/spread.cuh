@@ -58,4 +58,10 @@ struct Spread {
 
     // Whether all sums of what was seen are exact. No spread of infinities, NaNs and numbers is.
     __device__ __forceinline__ bool holds() const { return !ASKED || most - least <= LARGEST; }
+    // The same of n elements, at most 2^16, where GROWTH is 0.
+    __device__ __forceinline__ bool holds(u64 n) const
+    {
+        const int growth = 32 - __clz(int(u32(n)));
+        return !ASKED || most - least <= LARGEST - (u32(growth) << 24);
+    }
 };

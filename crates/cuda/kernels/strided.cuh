@@ -19,8 +19,6 @@
 //     IS_END                        if there is another end, which blocks may be asked for
 //     merge, WORDS, word, of_words  as in tally.cuh; merging is commutative and associative
 //     write(out, place, asked)      leaves the answer
-//     Parts, parts()                if there is something else to merge than what takes elements; then fold_fronts(distances) folds what lanes
-//                                   of a warp have wherever that is simpler, and says so
 //     missing                       if it wants to know: how many NaNs were omitted
 //     TAKES_INITIAL                 if an output may have one more element, which lies in no array
 //     MAY_BE_LOST                   whether it may give up. Then write says whether it has an answer, gives_up(asked) the same of a part
@@ -109,18 +107,6 @@ template <class Acc, class = void>
 constexpr bool TAKES_INITIAL = false;
 template <class Acc>
 constexpr bool TAKES_INITIAL<Acc, decltype(void(sizeof(Acc::TAKES_INITIAL)))> = true;
-
-// What threads merge.
-template <class Acc, class = void>
-struct PartsOf {
-    using Type = Acc;
-    static constexpr bool OTHERS = false;
-};
-template <class Acc>
-struct PartsOf<Acc, decltype(void(sizeof(typename Acc::Parts)))> {
-    using Type = typename Acc::Parts;
-    static constexpr bool OTHERS = true;
-};
 
 // Puts what changes nothing in the place of NaNs.
 template <class Acc, int N>
@@ -309,36 +295,19 @@ __device__ __forceinline__ Acc from_lane(const Acc &acc, u32 distance)
     return Acc(Acc::of_words(words));
 }
 
-// The distances of the lanes of a warp that share an output: the near ones, and others of as many outputs apart.
-struct Distances {
-    u32 d, apart;
-    bool is_near = true;
-
-    __device__ __forceinline__ Distances(const Share &share) : d(min(1u << share.log_near, 32u)), apart(share.groups << share.log_near) {}
-
-    // The next one, or 0.
-    __device__ __forceinline__ u32 operator()()
-    {
-        d /= 2;
-        if (is_near && d == 0) {
-            is_near = false;
-            d = 16;
-        }
-        return is_near || d >= apart ? d : 0;
-    }
-};
-
-// Folds what the threads of each output have; of lanes of a warp, unless they are `folded`. Thread t has the t-th output's then. All threads
-// of the block call it; between two calls there must be a barrier.
+// Folds what the threads of each output have: first what lanes of a warp have, near ones, and others of as many outputs apart. Thread t has
+// the t-th output's then. All threads of the block call it; between two calls there must be a barrier.
 template <class Acc>
-__device__ __forceinline__ Acc fold_here(Acc acc, const Share &share, bool folded)
+__device__ __forceinline__ Acc fold_here(Acc acc, const Share &share)
 {
     auto &slots = shared_room<StridedRoom<Acc>>().slots;
     const u32 thread = threadIdx.x, groups = share.groups;
     const u32 near = min(1u << share.log_near, 32u), apart = groups << share.log_near;
-    Distances distances(share);
 #pragma unroll 1
-    while (const u32 d = folded ? 0 : distances())
+    for (u32 d = near / 2; d > 0; d /= 2)
+        acc.merge(from_lane(acc, d));
+#pragma unroll 1
+    for (u32 d = 16; d >= apart; d /= 2)
         acc.merge(from_lane(acc, d));
     // What one warp has of an output is a part, which the first of its lanes there leaves.
     u32 parts, part;
@@ -375,17 +344,17 @@ __device__ __forceinline__ Acc fold_here(Acc acc, const Share &share, bool folde
 // The same as a function, which keeps the loops before it small; what fills many registers would go there by way of memory.
 constexpr int MOST_PASSED = 12;
 template <class Acc>
-__device__ __noinline__ Acc fold_apart(Acc acc, const Share share, bool folded)
+__device__ __noinline__ Acc fold_apart(Acc acc, const Share share)
 {
-    return fold_here(acc, share, folded);
+    return fold_here(acc, share);
 }
 template <class Acc>
-__device__ __forceinline__ Acc fold_lanes(const Acc &acc, const Share &share, bool folded = false)
+__device__ __forceinline__ Acc fold_lanes(const Acc &acc, const Share &share)
 {
     if constexpr (Acc::WORDS <= MOST_PASSED)
-        return fold_apart(acc, share, folded);
+        return fold_apart(acc, share);
     else
-        return fold_here(acc, share, folded);
+        return fold_here(acc, share);
 }
 
 // Where the p-th block of those that share an output leaves what it has.
@@ -531,31 +500,16 @@ __device__ __noinline__ void fold_again(const Layout &layout, const typename Acc
 template <class Acc>
 __device__ __forceinline__ void reduce_view(const Layout &layout, const typename Acc::Asked &asked)
 {
-    using Parts = typename PartsOf<Acc>::Type;
     const Share share(layout);
-    Parts acc;
+    Acc acc;
     Place mine = {};
-    bool folded = false;
-    if constexpr (PartsOf<Acc>::OTHERS) {
-        Acc taken;
-        if (share.output < layout.outputs.len) {
-            mine = layout.outputs.at(share.output);
-            take_elements(taken, layout, share, layout.data + u64(mine.elements) * sizeof(typename Acc::Bits), asked);
-            if (share.lanes == 1 && gridDim.y == 1)
-                taken.write(layout.out, layout.first_output + mine.number, asked);
-        }
-        if (share.lanes == 1 && gridDim.y == 1)
-            return;
-        __syncwarp();
-        folded = share.lanes > 1 && taken.fold_fronts(Distances(share));
-        acc = taken.parts();
-    } else if (share.output < layout.outputs.len) {
+    if (share.output < layout.outputs.len) {
         mine = layout.outputs.at(share.output);
         take_elements(acc, layout, share, layout.data + u64(mine.elements) * sizeof(typename Acc::Bits), asked);
     }
     __syncwarp();
     if (share.lanes > 1)
-        acc = fold_lanes(acc, share, folded);
+        acc = fold_lanes(acc, share);
 
     // Thread t has the block's t-th output now; if it has no lanes beside it, it has had that all the time.
     const u32 output = layout.block() * share.groups + threadIdx.x;
@@ -578,7 +532,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         if (has_one) {
 #pragma unroll
             for (int w = 0; w < Acc::WORDS; ++w)
-                partial<Parts>(layout, output, blockIdx.y)[w] = acc.word(w);
+                partial<Acc>(layout, output, blockIdx.y)[w] = acc.word(w);
         }
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -590,17 +544,17 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         __syncthreads();
         if (!is_last)
             return;
-        acc = Parts();
+        acc = Acc();
         if (share.output < layout.outputs.len) {
             // The next one's loads are on their way while one is merged.
-            Parts next;
+            Acc next;
             if (share.slot < gridDim.y)
-                next = partial_of<Parts>(layout, share.output, share.slot);
+                next = partial_of<Acc>(layout, share.output, share.slot);
 #pragma unroll 1
             for (u32 p = share.slot; p < gridDim.y; p += share.lanes) {
-                const Parts one = next;
+                const Acc one = next;
                 if (p + share.lanes < gridDim.y)
-                    next = partial_of<Parts>(layout, share.output, p + share.lanes);
+                    next = partial_of<Acc>(layout, share.output, p + share.lanes);
                 acc.merge(one);
             }
         }

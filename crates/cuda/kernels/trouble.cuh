@@ -28,7 +28,5 @@ struct TotalAsked {
     u64 n;
     __device__ __forceinline__ TotalAsked(u32 ask, bool absolute, u64 n) : ask(ask), mask(absolute ? Bits(Format::SIGN - 1) : Bits(~Bits(0))), n(n) {}
     __device__ __forceinline__ Bits of(Bits bits) const { return bits & mask; }
-    // Whether totals may be far smaller than their terms.
-    __device__ __forceinline__ bool may_cancel() const { return (mask & Format::SIGN) != 0; }
     static __device__ __forceinline__ Bits fill() { return 0; }
 };

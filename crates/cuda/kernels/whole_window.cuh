@@ -4,7 +4,6 @@
 
 #pragma once
 
-#include "fixed_point.cuh"
 #include "window.cuh"
 
 // Finite elements are below 2 to the power of this.
@@ -32,18 +31,5 @@ struct WholeSum {
             window.add(drift, Element<T>::is_finite(some[k]) ? f64(Element<T>::value(some[k])) : 0.0);
         }
         window.commit(drift);
-    }
-
-    // What the lanes of a row have, in units of the format's last bit.
-    __device__ __forceinline__ FixedPoint<LEVELS> folded(u32 lanes) const
-    {
-        FixedPoint<LEVELS> all;
-#pragma unroll
-        for (int l = 0; l < LEVELS; ++l) {
-            all.total[l] = window.total[l];
-            for (u32 d = lanes / 2; d > 0; d /= 2)
-                all.total[l] += __shfl_xor_sync(ALL_LANES, all.total[l], d);
-        }
-        return all;
     }
 };

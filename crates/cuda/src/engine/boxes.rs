@@ -182,7 +182,7 @@ impl Engine {
             for &place in &group.places {
                 let answer = answers[place];
                 // Rows and columns of a box have kernels that are faster, if there are.
-                let by_view = answer.tally().is_some_and(|tally| !tally.has_tables());
+                let by_view = answer.tally().is_some_and(|tally| !tally.has_tables(answer.dtype));
                 let layout = view.clone().filter(|_| by_view && table.is_aligned());
                 let question = Question {
                     answer,

@@ -74,6 +74,10 @@ const ALL: Elements =
 /// Floats.
 const FLOATS: Elements = ["", "", "", "", "", "", "", "", "", "f16", "bf16", "f32", "f64"];
 
+/// All but f64.
+const ALL_BUT_F64: Elements =
+    ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", ""];
+
 /// Whole numbers.
 const WHOLE_NUMBERS: Elements =
     ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "", "", "", ""];
@@ -162,7 +166,7 @@ pub(super) const LOGSUMEXP: Entry = Entry {
 };
 
 /// short rows side by side in a warp: sums and means.
-pub(super) const ROW_SUMS: Entry = Entry::even("row_sums", ALL, 256, 3);
+pub(super) const ROW_SUMS: Entry = Entry::even("row_sums", ALL_BUT_F64, 256, 3);
 
 /// short rows side by side in a warp: the smallest or the largest element.
 pub(super) const ROW_EXTREMES: Entry = Entry::even("row_extremes", ALL_BUT_FOR_SIGNS, 256, 3);
@@ -180,7 +184,7 @@ pub(super) const ROW_BITS: Entry = Entry::even("row_bits", WORDS_AND_TRUTH, 256,
 pub(super) const ROW_SQUARES: Entry = Entry::even("row_squares", FLOATS, 256, 2);
 
 /// columns side by side: sums and means.
-pub(super) const COLUMN_SUMS: Entry = Entry::even("column_sums", ALL, 256, 2);
+pub(super) const COLUMN_SUMS: Entry = Entry::even("column_sums", ALL_BUT_F64, 256, 2);
 
 /// columns side by side: the smallest or the largest element.
 pub(super) const COLUMN_EXTREMES: Entry = Entry::even("column_extremes", ALL_BUT_FOR_SIGNS, 256, 2);
@@ -206,7 +210,7 @@ pub(super) const STRIDED_SUMS: Entry = Entry {
     stem: "strided_sums",
     elements: ALL,
     threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
-    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 2, 2, 2, 2],
+    blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3, 4],
 };
 
 /// any axes of any view: the smallest or the largest element.

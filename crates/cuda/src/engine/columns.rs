@@ -191,7 +191,7 @@ impl<'a> Columns<'a> {
         table: &'a Table,
         device: Machine<'_>,
     ) -> Option<Columns<'a>> {
-        let tally = answer.tally().filter(|tally| tally.has_tables())?;
+        let tally = answer.tally().filter(|tally| tally.has_tables(table.dtype))?;
         let build = Build { tally, dtype: table.dtype };
         let columns = ColumnTable::of(table).filter(|columns| build.counts(columns.rows))?;
 

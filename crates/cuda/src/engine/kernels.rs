@@ -162,9 +162,13 @@ impl Tally {
     }
 
     /// Whether rows and columns have kernels of their own, besides the walk over any
-    /// view.
-    pub(super) fn has_tables(self) -> bool {
-        !matches!(self, Tally::LogSumExps | Tally::Products | Tally::IntegerSquares)
+    /// view: not where that is as quick, whatever elements are like.
+    pub(super) fn has_tables(self, dtype: DType) -> bool {
+        match self {
+            Tally::Sums => dtype != DType::F64,
+            Tally::LogSumExps | Tally::Products | Tally::IntegerSquares => false,
+            _ => true,
+        }
     }
 
     /// Whether it sums squares.
@@ -355,7 +359,7 @@ mod tests {
                     if tally.groups(dtype).is_some() {
                         names.insert(Program::Groups(tally, dtype).name());
                     }
-                    if tally.has_tables() {
+                    if tally.has_tables(dtype) {
                         names.insert(Program::ShortRows(tally, dtype).name());
                         names.insert(Program::Columns(tally, dtype).name());
                     }

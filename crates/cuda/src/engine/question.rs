@@ -70,7 +70,7 @@ impl Question {
             // Rows and columns have no kernels that omit NaNs, and payloads tell how many
             // there are.
             let lacks_tables = answer.omits && !has_long_rows(&table);
-            !tally.has_tables() && !leaves_payloads(answer, &table)
+            !tally.has_tables(view.dtype) && !leaves_payloads(answer, &table)
                 || lacks_tables
                 || match forced {
                     Some(walk) => walk != ForcedWalk::Tables,

@@ -111,8 +111,7 @@ impl Sharing {
 /// the kernels.
 pub(super) fn wide_words(tally: Tally, dtype: DType) -> usize {
     let kind = match tally {
-        // Those of shorter floats are never lost.
-        Tally::Sums if dtype == DType::F64 => Kind::Sum,
+        Tally::Sums if dtype.is_float() => Kind::Sum,
         Tally::Squares | Tally::Variances if dtype.is_float() => Kind::Moments,
         _ => return 0,
     };
