@@ -25,7 +25,7 @@ struct FloatTotal {
     using Asked = TotalAsked<T>;
     using Wides = Superaccumulator<T>;
     static constexpr bool LONG = sizeof(Bits) == 8;
-    static constexpr int MOST = sizeof(Bits) == 2 ? 16 : 8, SINGLES = MOST;
+    static constexpr int MOST = 8, SINGLES = sizeof(Bits) == 2 ? 16 : 8;
     static constexpr bool NUMBERED = false, SHIFTS = false, SETTLES = true, MAY_BE_LOST = true, TAKES_INITIAL = true;
     static constexpr int WIDE_WORDS = Wides::WORDS;
     // Small sums are taken times 2^SMALL.
@@ -42,6 +42,22 @@ struct FloatTotal {
         error = left.hi;
         far = add(far, left.lo);
         size = add(size, fabs(left.lo));
+    }
+
+    // Takes a batch as one term if its elements are so near each other that plain adds are exact (range.cuh).
+    template <int N>
+    __device__ __forceinline__ bool include_near(const Bits (&bits)[N], const Asked &asked)
+    {
+        static_assert(N <= MOST, "the growth of a plain sum");
+        Spread<T, 3> spread;
+        f64 some = 0.0;
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            some = spread.added(some, Format::value(asked.of(bits[k])));
+        if (!spread.holds() || !is_finite(some))
+            return false;
+        include(some);
+        return true;
     }
 
     // Takes elements as they come, beside infinities and NaNs, of which is noted what they are.
@@ -62,32 +78,27 @@ struct FloatTotal {
                 trouble |= Format::is_nan(bits) ? HAS_NAN : (asked.of(bits) & Format::SIGN) != 0 ? HAS_NEGATIVE : HAS_POSITIVE;
                 finite.bits[k] = 0;
             }
+            if constexpr (!LONG) {
+                if (include_near(finite.bits, asked))
+                    return;
+            }
         }
 #pragma unroll
         for (int k = 0; k < N; ++k)
             include(f64(Format::value(asked.of(finite.bits[k]))));
     }
 
-    // Of the shorter types, a batch adds up plainly where its range makes that exact (range.cuh).
     template <int V, int N, class Number>
     __device__ __forceinline__ bool take(const Bits (&bits)[N], Number, const Asked &asked)
     {
-        static_assert(N <= MOST, "the growth of a plain sum");
         if constexpr (LONG) {
             Elements<Bits, N> some;
             memcpy(some.bits, bits, sizeof(some.bits));
             settle(some, asked);
+            return true;
         } else {
-            Spread<T, N <= 8 ? 3 : 4> spread;
-            f64 some = 0.0;
-#pragma unroll
-            for (int k = 0; k < N; ++k)
-                some = spread.added(some, Format::value(asked.of(bits[k])));
-            if (!spread.holds() || !is_finite(some))
-                return false;
-            include(some);
+            return include_near(bits, asked);
         }
-        return true;
     }
 
     __device__ __forceinline__ void merge(const FloatTotal &other)
@@ -118,31 +129,41 @@ struct FloatTotal {
         return all;
     }
 
-    // Whether the answer of elements of which n count is known. The total is all.hi + low, off by less than `off`: what `far` is off by, and
-    // twice what rounding `low` and its neighbours costs. Any of these that leaves the format below is of sums so small that they are exact.
-    // Rounding does not change the order of numbers.
+    // Whether the answer of elements of which n count is known. The total is all.hi + rest.hi + rest.lo, off by less than `off`: what `far` is
+    // off by, and what rounding rest.lo once more costs. Any of these that leaves the format below is of sums so small that they are exact.
+    // Rounding does not change the order of numbers. Sums of a few elements often lie in the middle between two numbers but for far smaller
+    // ones, which rest.lo says (Boldo and Melquiond 2008).
     __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
     {
         if (trouble != 0) {
             answer = specials_of<T>(trouble).bits();
             return true;
         }
-        if (asked.n == 0 && asked.ask == MEAN) {
+        const u64 n = asked.n;
+        if (n == 0 && asked.ask == MEAN) {
             answer = NOT_A_NUMBER<T>;
             return true;
         }
-        const Double all = two_sum(sum, error);
-        const f64 low = add(all.lo, far), real = add(all.hi, low);
+        const Double all = two_sum(sum, error), rest = two_sum(all.lo, far);
         // There may be an initial element beside them.
-        const f64 of_size = mul(f64(asked.n + 1), of_bits(u64(1023 - 50) << 52));
-        const f64 off = size == 0.0 ? 0.0 : add(mul(size, of_size), mul(fabs(low), of_bits(u64(1023 - 51) << 52)));
+        const f64 of_size = mul(f64(n + 1), of_bits(u64(1023 - 50) << 52));
+        const f64 off = size == 0.0 ? 0.0 : add(mul(size, of_size), mul(fabs(rest.lo), of_bits(u64(1023 - 51) << 52)));
+        const f64 real = add(all.hi, rest.hi);
         // What is not finite here is NaN there.
         if (!is_finite(real) || !is_finite(off))
             return false;
-        if (asked.ask == MEAN && real != 0.0)
-            return mean(answer, {all.hi, low}, off, asked);
-        answer = nearest<T>(all.hi, add(low, off));
-        return answer == nearest<T>(all.hi, sub(low, off));
+        f64 part = 1.0;
+        if (asked.ask == MEAN && real != 0.0) {
+            // Quotients by a power of two are exact far from the lower end of what f64 has.
+            if ((n & (n - 1)) != 0 || fabs(real) < of_bits(u64(1023 - 800) << 52))
+                return mean(answer, {all.hi, rest.hi}, add(off, mul(fabs(rest.lo), 2.0)), asked);
+            part = __drcp_rn(f64(n));
+        }
+        const auto nearest_to = [&](f64 off) {
+            return nearest<T>(mul(all.hi, part), mul(round_to_odd(two_sum(rest.hi, add(rest.lo, off))), part));
+        };
+        answer = nearest_to(off);
+        return answer == nearest_to(-off);
     }
 
     __device__ __forceinline__ bool mean(Bits &answer, Double all, f64 off, const Asked &asked) const

@@ -29,19 +29,24 @@ const MOST_SCATTERED: usize = 1 << 30;
 
 /// Bytes of a table whose launches cost more than what they do.
 const SMALL: usize = 1 << 20;
-/// Bytes of a row of floats whose sum is better shared by more than one block, and the same where
+/// Bytes of a row of squares whose sum is better shared by more than one block, and the same where
 /// rows are so many that blocks for each of them are not done at once. Measured on an H200 over 270
 /// tables: a row of 100 KB takes a view 1.4 to 2 times as long as two launches, 800 rows of 6 KB
 /// take it as much longer, and up to 24 KB of one the same.
 const LONG_ROW: usize = 48 << 10;
 const LONG_ROW_OF_MANY: usize = 4 << 10;
 const FEW_OUTPUTS: usize = 256;
+/// The same of a row whose squares are summed, of shorter floats than f64.
+const LONG_ROW_OF_SQUARES: usize = 16 << 10;
+/// The same of a row of shorter floats than f64 that are summed as they are, in tables of up to 32 MiB of f32 and
+/// 8 MiB of others. Measured on an H200 over 121 tables: of uniform elements views take 0.5 to 1.0 of
+/// the time there, and 0.7 to 1.1 of larger tables whose rows are no longer than `best`; of 40
+/// decades 0.3 to 0.8.
+const LONG_SUM: usize = 128 << 10;
 /// Bytes of the longest rows of f64 that a view sums, by its accumulators of any data. Measured on an
 /// H200 over 44 tables: of uniform elements rows of 160 KB take a view as long as payloads, and
 /// those of 800 KB 1.15 times as long; of 40 decades 0.5 and 0.8 times.
 const LONGEST_ROW: usize = 256 << 10;
-/// The same of a row whose squares are summed, of shorter floats than f64.
-const LONG_ROW_OF_SQUARES: usize = 16 << 10;
 /// Bytes of a table of float rows of more than half of what the lanes of a warp take that keep a
 /// view busy: three times as many of rows that are longer than that, which leave payloads
 /// elsewhere. Measured on an H200 over 350 tables: of f64 of 1 to 8 KiB views take 0.54 to 0.95 of
@@ -67,9 +72,9 @@ const SCATTERED_ROWS: core::ops::RangeInclusive<usize> = 384..=MOST_SHORT_ROW;
 const FEW_ROWS: usize = 8;
 const SOME_ROWS: usize = 17;
 const SOME_ROWS_OF_SQUARES: usize = 11;
-/// Rows of one table of floats whose sums are simple, f32 and f16, that are for its own kernels.
+/// Rows of one table of floats whose sums are simple, f16, that are for its own kernels.
 const TALL_TABLE: usize = 1 << 14;
-/// Strips of tables of floats that keep a device busy by a thread each.
+/// Strips of tables of squares that keep a device busy by a thread each: of sums, twice as many.
 const BUSY_STRIPS: usize = 1 << 14;
 /// Bytes of each of several tables with fewer strips that a block's accumulators are not worth.
 const SMALL_TABLE: usize = 128 << 10;
@@ -234,20 +239,22 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
     if table.has_few_rows() {
         let few = table.outputs.len <= FEW_OUTPUTS;
         // Bytes of the longest rows that are a view's however many there are.
-        let best = match (size, squares) {
-            (8, _) => 8 << 10,
-            (4, _) => 3 << 10,
+        let best = match (table.dtype, squares) {
+            (DType::F64, _) => 8 << 10,
+            (DType::F32, false) => 12 << 10,
+            (DType::F32, true) => 3 << 10,
+            (DType::BF16, false) => 8 << 10,
+            (_, false) => 0,
             (_, true) => 4 << 10,
-            (_, false) if table.dtype == DType::BF16 => MOST_SHORT_ROW,
-            _ => 0,
         };
         let busy = bytes > if row > MOST_SHORT_ROW { 3 * BUSY } else { BUSY };
         let many = sums && busy && row > MOST_SHORT_ROW / 2 && row <= best;
-        let most_bytes = if few || !sums || squares || size == 8 { MODEST } else { SMALL };
-        let most_row = match few {
-            true if squares && !long => LONG_ROW_OF_SQUARES,
-            true => LONG_ROW,
-            false => LONG_ROW_OF_MANY,
+        let (most_bytes, most_row) = match (sums, squares) {
+            (true, false) if size == 4 || row <= best => (2 * MODEST, LONG_SUM),
+            (true, false) => (MODEST / 2, LONG_SUM),
+            (true, true) if few && !long => (MODEST, LONG_ROW_OF_SQUARES),
+            (true, true) => (MODEST, if few { LONG_ROW } else { LONG_ROW_OF_MANY }),
+            (false, _) => (MODEST, usize::MAX),
         };
         // Rows with something between them are aligned in as many ways, as are those of no
         // whole number of vectors.
@@ -255,7 +262,7 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
         let ragged = apart || size >= 4 && !row.is_multiple_of(ROW_ALIGNMENT);
         let of_a_warp = row <= short_rows::most_bytes(answer, table.dtype);
         let in_parts = row > MOST_SHORT_ROW;
-        many || !of_a_warp && bytes <= most_bytes && (!sums || row <= most_row)
+        many || !of_a_warp && bytes <= most_bytes && row <= most_row
             || of_a_warp && bytes <= SMALL_PARTS && in_parts
             || of_a_warp && bytes <= SMALL && table.launches_of_rows() > 1
             || !sums && ragged && SCATTERED_ROWS.contains(&row)
@@ -272,9 +279,9 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
         }
         let some = if squares { SOME_ROWS_OF_SQUARES } else { SOME_ROWS };
         let ragged = !columns.is_aligned() && width >= 4 * NARROW;
-        let busy = tables * columns.strips() >= BUSY_STRIPS;
+        let busy = tables * columns.strips() >= if squares { BUSY_STRIPS } else { 2 * BUSY_STRIPS };
         let small = tables > 1 && columns.columns.saturating_mul(row) <= SMALL_TABLE;
-        let simple = !squares && matches!(table.dtype, DType::F32 | DType::F16);
+        let simple = !squares && table.dtype == DType::F16;
         let tall = simple && tables == 1 && len >= TALL_TABLE && width >= NARROW;
         len >= FEW_ROWS
             && (bytes <= SMALL

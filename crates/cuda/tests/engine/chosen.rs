@@ -7,7 +7,7 @@ use crate::common::machine::device_of_this_machine;
 use crate::common::views::{Layout, Placed, Sample, absorbed};
 use crate::thorough::{self, up_to};
 use std::sync::Arc;
-use warpfold_core::element::Bool8;
+use warpfold_core::element::{Bool8, bf16};
 use warpfold_core::op::{NanPolicy, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
 use warpfold_cuda::engine::{Chosen, DeviceView, Engine, ForcedWalk, Number, Shape};
@@ -299,27 +299,39 @@ fn initial_values_and_answers_of_f64_of_long_rows() {
 /// An initial value of totals that are far smaller than their terms, whose elements are brought once more: by the block that
 /// has them, by the last of those that share them, and by each of these.
 fn begun_and_lost(device: &Arc<dyn Device>, shapes: &[[usize; 2]]) {
-    let mut random = Random(355);
-    for &[rows, len] in shapes {
-        let elements = rows * len;
-        let layout = Layout::contiguous(&[rows, len], 8);
-        // Pairs that cancel, and what is left besides, 900 binades below.
-        let far = |random: &mut Random| {
-            let large = random.unit() * 2f64.powi(900);
-            [large, -large, random.unit() * 2f64.powi(-(random.below(64) as i32))]
-        };
-        let all: Vec<f64> =
-            (0..elements.div_ceil(3)).flat_map(|_| far(&mut random)).take(elements).collect();
-        let sample = Sample::of(layout, &all);
-        for blocks in [None, Some(7)] {
-            let shape = Shape { blocks, ..Shape::default() };
-            let engine = Engine::with_shape(Arc::clone(device), shape);
-            for reduced in [[false, true], [true, false]] {
-                let case = Case { number: Op::Sum.into(), out: None, marks: false, initial: true };
-                assert!(ask(&engine, &case, &sample, &reduced, &mut random));
+    fn of<T: Element>(
+        device: &Arc<dyn Device>,
+        shapes: &[[usize; 2]],
+        binades: i32,
+        make: fn(f64) -> T,
+    ) {
+        let mut random = Random(355);
+        for &[rows, len] in shapes {
+            let elements = rows * len;
+            let layout = Layout::contiguous(&[rows, len], size_of::<T>());
+            // Pairs that cancel, and what is left besides, far below.
+            let far = |random: &mut Random| {
+                let large = random.unit() * 2f64.powi(binades);
+                let small = random.unit() * 2f64.powi(-(random.below(24) as i32));
+                [large, -large, small].map(make)
+            };
+            let all: Vec<T> =
+                (0..elements.div_ceil(3)).flat_map(|_| far(&mut random)).take(elements).collect();
+            let sample = Sample::of(layout, &all);
+            for blocks in [None, Some(7)] {
+                let shape = Shape { blocks, ..Shape::default() };
+                let engine = Engine::with_shape(Arc::clone(device), shape);
+                for reduced in [[false, true], [true, false]] {
+                    let number = Op::Sum.into();
+                    let case = Case { number, out: None, marks: false, initial: true };
+                    assert!(ask(&engine, &case, &sample, &reduced, &mut random));
+                }
             }
         }
     }
+    of(device, shapes, 900, |x| x);
+    of(device, &shapes[..2], 120, |x| x as f32);
+    of(device, &shapes[..2], 120, bf16::from_f64);
 }
 
 #[test]

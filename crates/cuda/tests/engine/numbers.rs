@@ -775,6 +775,39 @@ fn the_last_bit(engine: &Engine) {
     }
 }
 
+/// Sums and means of elements whose largest two make a tie, which others far below decide, or nothing does.
+fn sums_beside_ties(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, digits: i32, below: i32, make: fn(f64) -> T) {
+        let mut random = Random(0x71e5);
+        for len in [3, 4, 8, 16, 24, 44, 64] {
+            let rows = 40;
+            let mut items = vec![0.0; rows * len];
+            for row in items.chunks_mut(len) {
+                let scale = 2f64.powi(random.below(8) as i32);
+                let sign = |random: &mut Random| if random.below(2) == 0 { -scale } else { scale };
+                let places: [usize; 3] = core::array::from_fn(|i| (i * len / 3 + len / 7) % len);
+                row[places[0]] = sign(&mut random) * (1.0 + 2f64.powi(1 - digits));
+                row[places[1]] = sign(&mut random) * 2f64.powi(-digits);
+                row[places[2]] = sign(&mut random) * 2f64.powi(-below) * random.below(2) as f64;
+            }
+            let items: Vec<T> = items.into_iter().map(make).collect();
+            for op in [Op::Sum, Op::Mean] {
+                check_both(engine, op, rows, &items, "beside ties");
+            }
+        }
+    }
+    ask(engine, 53, 400, |x| x);
+    ask(engine, 24, 120, |x| x as f32);
+    ask(engine, 8, 120, bf16::from_f64);
+    ask(engine, 11, 24, f16::from_f64);
+}
+
+#[test]
+fn sums_that_lie_beside_ties() {
+    let device = sim(Schedule::Lockstep);
+    engines(&device).iter().for_each(sums_beside_ties);
+}
+
 /// Sums that f32 cannot tell from a tie of the 16-bit formats.
 fn ties_of_short_formats(engine: &Engine) {
     fn ask<T: Element>(engine: &Engine, last: i32, least: i32, make: impl Fn(f64) -> T) {
@@ -2277,6 +2310,7 @@ fn rows_on_the_device() {
     ranges(&engine);
     the_last_bit(&engine);
     ties_of_short_formats(&engine);
+    sums_beside_ties(&engine);
     ends(&engine);
     differences(&engine);
     extremes_among_nans(&engine);
