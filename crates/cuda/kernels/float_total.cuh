@@ -7,8 +7,11 @@
 // in, and three for a merge, of which there are fewer than elements where both sides have any. With u = 2^-53 and n < 2^40 elements, far and
 // size are plain sums of 4 n terms in some order, off by less than 4 n u (1 + 4 n u) of the magnitudes and so by less than 8 n u of `size`.
 //
-// So nearly every answer is known, whatever the elements are. It is not where they cancel to far less than themselves, and where sums leave
-// the format of f64: whoever walks has to bring them once more then, to superaccumulators.
+// So nearly every answer is known, whatever the elements are. It is not where they cancel to far less than themselves: whoever walks has to
+// bring them once more then, to superaccumulators.
+//
+// Sums of elements below 2^960 stay in the format of f64. With a larger one, everything is taken times 2^-100 from then on. What that loses
+// of anything is below 2^-1074, and no more than a loss for each element and merge: `size` is TINY at least then, which times n is more.
 
 #pragma once
 
@@ -28,10 +31,14 @@ struct FloatTotal {
     static constexpr int MOST = 8, SINGLES = sizeof(Bits) == 2 ? 16 : 8;
     static constexpr bool NUMBERED = false, SHIFTS = false, SETTLES = true, MAY_BE_LOST = true, TAKES_INITIAL = true;
     static constexpr int WIDE_WORDS = Wides::WORDS;
-    // Small sums are taken times 2^SMALL.
-    static constexpr int SMALL = 512;
+    // Small sums are taken times 2^SMALL, and of large elements times 2^-DOWN.
+    static constexpr int SMALL = 512, DOWN = 100;
+    static constexpr f64 TINY = 0x1p-1000;
+    // The upper half of 2^960.
+    static constexpr u32 LARGE = u32(1023 + 960) << 20;
 
     f64 sum = 0.0, error = 0.0, far = 0.0, size = 0.0;
+    f64 power = 1.0; // of two, which f64 are taken times
     u32 trouble = 0;
     u32 missing = 0; // NaNs that are as if they were not there
 
@@ -60,32 +67,59 @@ struct FloatTotal {
         return true;
     }
 
+    // Takes everything times 2^-DOWN.
+    __device__ __forceinline__ void scale()
+    {
+        power = of_bits(u64(1023 - DOWN) << 52);
+        sum = mul(sum, power);
+        error = mul(error, power);
+        far = mul(far, power);
+        size = add(mul(size, power), TINY);
+    }
+
+    // Whether an element is not finite, or of f64 too large for what there is.
+    static __device__ __forceinline__ bool is_odd(Bits bits)
+    {
+        if constexpr (LONG)
+            return (u32(bits >> 32) & 0x7fffffff) >= LARGE;
+        else
+            return !Format::is_finite(bits);
+    }
+
     // Takes elements as they come, beside infinities and NaNs, of which is noted what they are.
     template <int N>
     __device__ __forceinline__ void settle(const Elements<Bits, N> &some, const Asked &asked)
     {
-        bool special = false;
+        bool odd = false;
 #pragma unroll
         for (int k = 0; k < N; ++k)
-            special = special || !Format::is_finite(some.bits[k]);
+            odd = odd || is_odd(some.bits[k]);
         Elements<Bits, N> finite = some;
-        if (special) {
+        if (odd) {
+            bool large = false;
 #pragma unroll
             for (int k = 0; k < N; ++k) {
                 const Bits bits = some.bits[k];
-                if (Format::is_finite(bits))
+                if (Format::is_finite(bits)) {
+                    large = large || is_odd(bits);
                     continue;
+                }
                 trouble |= Format::is_nan(bits) ? HAS_NAN : (asked.of(bits) & Format::SIGN) != 0 ? HAS_NEGATIVE : HAS_POSITIVE;
                 finite.bits[k] = 0;
             }
-            if constexpr (!LONG) {
+            if constexpr (LONG) {
+                if (large && power == 1.0)
+                    scale();
+            } else {
                 if (include_near(finite.bits, asked))
                     return;
             }
         }
 #pragma unroll
-        for (int k = 0; k < N; ++k)
-            include(f64(Format::value(asked.of(finite.bits[k]))));
+        for (int k = 0; k < N; ++k) {
+            const f64 x = f64(Format::value(asked.of(finite.bits[k])));
+            include(LONG ? mul(x, power) : x);
+        }
     }
 
     template <int V, int N, class Number>
@@ -101,8 +135,14 @@ struct FloatTotal {
         }
     }
 
-    __device__ __forceinline__ void merge(const FloatTotal &other)
+    __device__ __forceinline__ void merge(FloatTotal other)
     {
+        if (LONG && power != other.power) {
+            if (power == 1.0)
+                scale();
+            else
+                other.scale();
+        }
         const Double next = two_sum(sum, other.sum), both = two_sum(error, other.error), left = two_sum(both.hi, next.lo);
         sum = next.hi;
         error = left.hi;
@@ -115,7 +155,7 @@ struct FloatTotal {
     static constexpr int WORDS = 5;
     __device__ __forceinline__ u64 word(int w) const
     {
-        return w < 4 ? bits_of(w == 0 ? sum : w == 1 ? error : w == 2 ? far : size) : u64(missing) << 32 | trouble;
+        return w < 4 ? bits_of(w == 0 ? sum : w == 1 ? error : w == 2 ? far : size) : u64(missing) << 32 | u32(LONG && power != 1.0) << 16 | trouble;
     }
     static __device__ __forceinline__ FloatTotal of_words(const u64 (&words)[WORDS])
     {
@@ -124,7 +164,8 @@ struct FloatTotal {
         all.error = of_bits(words[1]);
         all.far = of_bits(words[2]);
         all.size = of_bits(words[3]);
-        all.trouble = u32(words[4]);
+        all.trouble = u32(words[4]) & 0xffff;
+        all.power = LONG && u32(words[4]) >> 16 != 0 ? of_bits(u64(1023 - DOWN) << 52) : 1.0;
         all.missing = u32(words[4] >> 32);
         return all;
     }
@@ -134,6 +175,31 @@ struct FloatTotal {
     // Rounding does not change the order of numbers. Sums of a few elements often lie in the middle between two numbers but for far smaller
     // ones, which rest.lo says (Boldo and Melquiond 2008).
     __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
+    {
+        if constexpr (LONG) {
+            if (power != 1.0 && trouble == 0) {
+                const Answer large = large_answer(*this, asked);
+                answer = large.bits;
+                return large.is_sure;
+            }
+        }
+        return own_answer(answer, asked);
+    }
+
+    // The same of what is taken times 2^-DOWN: digits are those of the number, unless it is small. A function of its own for what is rare.
+    struct Answer {
+        Bits bits;
+        bool is_sure;
+    };
+    static __device__ __noinline__ Answer large_answer(const FloatTotal all, const Asked asked)
+    {
+        Bits bits = 0;
+        const bool is_sure = all.own_answer(bits, asked);
+        const f64 number = of_bits(bits);
+        return {bits_of(mul(number, of_bits(u64(1023 + DOWN) << 52))), is_sure && !(fabs(number) < of_bits(u64(1023 - 900) << 52))};
+    }
+
+    __device__ __forceinline__ bool own_answer(Bits &answer, const Asked &asked) const
     {
         if (trouble != 0) {
             answer = specials_of<T>(trouble).bits();

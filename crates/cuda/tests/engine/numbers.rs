@@ -802,10 +802,38 @@ fn sums_beside_ties(engine: &Engine) {
     ask(engine, 11, 24, f16::from_f64);
 }
 
+/// Sums of f64 beyond the format, and of elements as large that cancel beside some of any size.
+fn sums_of_large_elements(engine: &Engine) {
+    let mut random = Random(0x1a26e);
+    for (rows, len) in [(40, 5), (40, 30), (9, 200), (3, 3000)] {
+        for cancels in [false, true] {
+            let mut items = Vec::with_capacity(rows * len);
+            while items.len() < rows * len {
+                let large = random.unit() * 2f64.powi(1023 - random.below(3) as i32);
+                let sign = if random.below(2) == 0 { -1.0 } else { 1.0 };
+                let other = sign * 2f64.powi(random.place(2090) as i32 - 1070);
+                items.extend([large, if cancels { -large } else { other }, other]);
+            }
+            items.truncate(rows * len);
+            for op in [Op::Sum, Op::Mean, Op::Norm1] {
+                check_both(engine, op, rows, &items, "large");
+            }
+        }
+    }
+}
+
 #[test]
 fn sums_that_lie_beside_ties() {
     let device = sim(Schedule::Lockstep);
     engines(&device).iter().for_each(sums_beside_ties);
+}
+
+#[test]
+fn sums_of_large_numbers() {
+    let device = sim(Schedule::Lockstep);
+    engines(&device).iter().for_each(sums_of_large_elements);
+    let shared = Shape { blocks: Some(7), ..Shape::default() };
+    sums_of_large_elements(&Engine::with_shape(device, shared));
 }
 
 /// Sums that f32 cannot tell from a tie of the 16-bit formats.
@@ -2311,6 +2339,7 @@ fn rows_on_the_device() {
     the_last_bit(&engine);
     ties_of_short_formats(&engine);
     sums_beside_ties(&engine);
+    sums_of_large_elements(&engine);
     ends(&engine);
     differences(&engine);
     extremes_among_nans(&engine);
