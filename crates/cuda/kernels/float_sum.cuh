@@ -163,12 +163,11 @@ struct FloatSum {
     {
         const u32 some = u32(min(tiles, u64(patience)));
         patience = min(2 * patience, LONGEST_PATIENCE);
-        // Beside NaNs and infinities the window may have been right.
-        u32 done = 0;
-        for (bool same = special; done == 0 && (same || moved(at, valid)); same = false)
-            done = finite(at, step, some, valid);
+        // Beside NaNs and infinities the window may have been right. If it was not, the tiles behind these have another one.
+        u32 done = special || moved(at, valid) ? finite(at, step, some, valid) : 0;
         if constexpr (!FITS) {
             if (done == 0) {
+                moved(at, valid);
                 any(at, step, some, valid);
                 done = some;
             }

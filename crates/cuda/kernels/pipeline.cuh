@@ -12,10 +12,9 @@
 //     pass.take(x, y)          takes a vector of it
 //     pass.close()             ends it; false if it is needed once more: the same in all lanes of a warp
 //     Pass::REFUSES            whether it ever is; if so, the pass
-//     pass.special             the tile that was refused may have NaNs or infinities: it comes again without them, and
-//     pass.count(counts)       counts these. If it has none, or is refused once more,
-//     pass.moved<V>(place)     makes the window for what is finite of the tile, which V loads; whether it is another one, in which the tile
-//                              comes again likewise. What is refused then, which nothing is if Pass::FITS,
+//     pass.moved<V>(place)     makes the window for what is finite of the tile, which V loads; whether it is another one. If so, or if
+//     pass.special             the tile that was refused may have NaNs or infinities, it comes again without them, and
+//     pass.count(counts)       counts these. What is refused then, which nothing is if Pass::FITS,
 //     pass.any(x, y)           takes by vectors, without NaNs and infinities, and
 //     pass.any_open()          begins such a tile,
 //     pass.any_close(place)    and ends it: place.each(f) calls f(x, y) with every element; or it is peeled where not
@@ -222,12 +221,11 @@ __device__ __forceinline__ void anything(Pass &pass, Place<T, Pass::PAIRED> plac
 template <class Vectors, class T, class Pass>
 __device__ __forceinline__ u32 refused(Pass &pass, const Place<T, Pass::PAIRED> &place, u32 step, u32 tiles)
 {
-    // Beside NaNs and infinities the window may have been right.
-    u32 done = 0;
-    for (bool same = pass.special; done == 0 && (same || pass.template moved<Vectors>(place)); same = false)
-        done = finite<Vectors>(pass, place, step, tiles);
+    // Beside NaNs and infinities the window may have been right. If it was not, the tiles behind these have another one.
+    u32 done = pass.special || pass.template moved<Vectors>(place) ? finite<Vectors>(pass, place, step, tiles) : 0;
     if constexpr (!Pass::FITS) {
         if (done == 0) {
+            pass.template moved<Vectors>(place);
             anything<Vectors>(pass, place, step, tiles);
             done = tiles;
         }
