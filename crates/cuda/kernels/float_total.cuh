@@ -288,16 +288,17 @@ struct FloatTotal {
     __device__ __forceinline__ bool is_lost() const { return (trouble & IS_LOST) != 0; }
     // Whether sum + error may be less than the whole total.
     __device__ __forceinline__ bool is_cut() const { return size != 0.0; }
-    static __device__ __forceinline__ bool leaves_cut(const Asked &) { return true; }
+    // Whether blocks leave parts that are cut. For a total that is lost only when the parts are together, one block has to bring all elements, of
+    // which superaccumulators take fewer than 2^29.
+    static __device__ __forceinline__ bool leaves_cut(const Asked &asked) { return asked.n >> 29 == 0; }
     // Elements that one block brings in little more time than all of them do.
     static constexpr u64 FEW = 1 << 17;
-    // Whether superaccumulators have to bring a part that others are added to: one that has left the format, and a cut part of many elements
-    // that is not certain to be large beside what it lacks. For a total that is lost only when the parts are together, one block has to bring
-    // all elements. Beside infinities and NaNs, nothing else matters.
+    // Whether superaccumulators have to bring a part that others are added to: a cut part of too many elements, or of many where it is not
+    // certain to be large beside what it lacks. Beside infinities and NaNs, nothing else matters.
     __device__ __forceinline__ bool gives_up(const Asked &asked)
     {
-        const bool stays = trouble == 0 && is_finite(size) && (asked.n <= FEW || size <= mul(fabs(sum), of_bits(u64(1023 - 72) << 52)));
-        if (stays)
+        const bool is_large = asked.n <= FEW || size <= mul(fabs(sum), of_bits(u64(1023 - 72) << 52));
+        if (trouble == 0 && (!is_cut() || leaves_cut(asked) && is_large))
             return false;
         FloatTotal none;
         none.trouble = trouble != 0 ? trouble : IS_LOST;
