@@ -144,8 +144,10 @@ fn reductions_explain_themselves() {
     assert!(whole.contains(" in flight, ") && whole.contains("limited by the launch"), "{whole}");
     let two = lines("reduce --op sum,max --device sim a.npy");
     assert_eq!(two.len(), 2, "{two:?}");
-    let [rows] = &lines("sum --device sim -a 1 b.npy")[..] else { panic!("one kernel") };
-    assert!(rows.contains(": short rows: row_sums_f64, "), "{rows}");
+    let [rows] = &lines("max --device sim -a 1 b.npy")[..] else { panic!("one kernel") };
+    assert!(rows.contains(": short rows: row_extremes_f64, "), "{rows}");
+    let [view] = &lines("sum --device sim -a 1 b.npy")[..] else { panic!("one kernel") };
+    assert!(view.contains(": view: strided_sums_f64, "), "{view}");
     let columns = lines("range --device sim -a 0 b.npy");
     assert!(columns.iter().any(|line| line.contains(": rows: extrema_f64, ")), "{columns:?}");
     let states = lines("sum --nan omit --device sim -a 1 b.npy");
