@@ -297,7 +297,7 @@ struct FloatTotal {
     // certain to be large beside what it lacks. Beside infinities and NaNs, nothing else matters.
     __device__ __forceinline__ bool gives_up(const Asked &asked)
     {
-        const bool is_large = asked.n <= FEW || size <= mul(fabs(sum), of_bits(u64(1023 - 72) << 52));
+        const bool is_large = asked.n <= FEW || size <= mul(fabs(add(sum, error)), of_bits(u64(1023 - 72) << 52));
         if (trouble == 0 && (!is_cut() || leaves_cut(asked) && is_large))
             return false;
         FloatTotal none;

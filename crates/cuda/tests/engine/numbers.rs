@@ -1832,6 +1832,38 @@ fn outputs_that_are_lost_in_random_order() {
     lost_outputs(&abreast(&device), 244, up_to(132, 22), 1000);
 }
 
+/// Columns so long that a block brings what it has given up, beside parts of other blocks that are exact, with errors that one tells
+/// from the sum.
+fn lost_parts(device: &Arc<dyn Device>) {
+    let mut random = Random(0x9a27);
+    let rows = 132_000;
+    let far = |random: &mut Random| {
+        let large = random.unit() * 2f64.powi(900);
+        [large, -large, random.unit()]
+    };
+    let mut column: Vec<f64> = (0..rows / 3).flat_map(|_| far(&mut random)).collect();
+    let (front, back) = column[rows / 2..].split_at_mut(rows / 4);
+    for (one, other) in front.iter_mut().zip(back) {
+        *one = random.unit() * 2f64.powi(30);
+        *other = -*one;
+    }
+    let items: Vec<f64> = column.iter().flat_map(|&x| [x, -2.0 * x]).collect();
+    let sample = Sample::of(Layout::table([rows, 2], 8, 0, 0), &items);
+    for blocks in [4, 7] {
+        let shape =
+            Shape { walk: Some(ForcedWalk::Views), blocks: Some(blocks), ..Shape::default() };
+        let engine = Engine::with_shape(Arc::clone(device), shape);
+        for op in [Op::Sum, Op::Mean] {
+            check(&engine, op, &sample, &[true, false], "lost parts");
+        }
+    }
+}
+
+#[test]
+fn parts_that_are_lost() {
+    lost_parts(&sim(Schedule::Lockstep));
+}
+
 /// What is copied together comes whole, though it be one output with a long state.
 #[test]
 fn a_long_row_that_is_misaligned() {
@@ -2260,6 +2292,7 @@ fn sanitized_outputs_abreast_on_the_device() {
 fn answers_at_the_lower_end_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     at_the_lower_end(&device);
+    lost_parts(&device);
 }
 
 #[test]
