@@ -312,7 +312,7 @@ fn begun_and_lost(device: &Arc<dyn Device>, shapes: &[[usize; 2]]) {
             // Pairs that cancel, and what is left besides, far below.
             let far = |random: &mut Random| {
                 let large = random.unit() * 2f64.powi(binades);
-                let small = random.unit() * 2f64.powi(-(random.below(24) as i32));
+                let small = random.unit() * 2f64.powi(-(random.below(64) as i32));
                 [large, -large, small].map(make)
             };
             let all: Vec<T> =
