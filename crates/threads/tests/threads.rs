@@ -20,7 +20,9 @@ fn alone(name: &str, mut command: Command) -> std::io::Result<Output> {
 /// that cannot be arranged, which is said.
 fn limited(name: &str, limit: usize) -> Option<Output> {
     let mut command = Command::new("prlimit");
-    command.arg(format!("--nproc={limit}")).arg(std::env::current_exe().unwrap());
+    // By an open file: the folder may be one that the other user may not enter.
+    let this = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+    command.arg(format!("--nproc={limit}")).arg("/proc/self/fd/0").stdin(this);
     // The limit does not bind root; nobody else is this user.
     if is_root() {
         command.uid(1_000_000 + std::process::id());
