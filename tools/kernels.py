@@ -247,7 +247,8 @@ class Task:
 
 
 def plain(text):
-    """A module without what names its device and nobody reads."""
+    """A module without what names its device and nobody reads: calls are counted over all that one run compiles."""
+    text = re.sub(r"// callseq \d+", "// callseq", text)
     text = re.sub(r"^\.global .* \w*nv6target\w* = \d+;\n", "", text, flags=re.MULTILINE)
     return re.sub(r"^\.target sm_\d+", ".target", re.sub(r"_cu_[0-9a-f]{8}", "_cu", text), flags=re.MULTILINE)
 

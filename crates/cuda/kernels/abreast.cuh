@@ -8,7 +8,6 @@
 #pragma once
 
 #include "strided.cuh"
-#include "unaligned.cuh"
 #include "warp_output.cuh"
 
 // The parameters: crates/cuda/src/engine/abreast.rs has the same struct. Places of the layout's outputs are `OutputsAbreast` outputs
@@ -24,22 +23,11 @@ struct Abreast {
 template <class Acc>
 constexpr int OUTPUTS_ABREAST = sizeof(typename Acc::Bits) == 1 ? 8 : 16 / sizeof(typename Acc::Bits);
 
-// Accumulators of few elements name the general ones that answer when they do not.
-template <class Acc, class = void>
-struct GeneralOf {
-    using Type = Acc;
-    static constexpr bool IS_FEW = false, HAS_AGAIN = false, SHIFTS = false, SETTLES_LATER = false;
-};
-template <class Acc>
-struct GeneralOf<Acc, decltype(void(sizeof(typename Acc::General)))> {
-    using Type = typename Acc::General;
-    static constexpr bool IS_FEW = true, HAS_AGAIN = Acc::HAS_AGAIN, SHIFTS = Acc::SHIFTS, SETTLES_LATER = Acc::SETTLES_LATER;
-};
-
 // The first output of a place, how many it has (none behind the last place), and where it lies.
 template <class Acc>
 struct OutputsAt {
-    static constexpr int SIZE = sizeof(typename Acc::Bits), A = OUTPUTS_ABREAST<Acc>;
+    using Bits = typename Acc::Bits;
+    static constexpr int SIZE = sizeof(Bits), A = OUTPUTS_ABREAST<Acc>;
     const char *data;
     u32 count, number;
 
@@ -53,97 +41,36 @@ struct OutputsAt {
     __device__ __forceinline__ const char *of(const Abreast &all, u32 a) const { return data + u64(a * all.elements) * SIZE; }
 };
 
-// Loads an element of each of a thread's outputs, U times. All loads are under way before one is waited for: no branch uses what it loads.
-template <int U, class Acc>
-__device__ __forceinline__ void load_abreast(typename Acc::Bits (&bits)[U][OUTPUTS_ABREAST<Acc>], const char *const (&at)[U], const Abreast &all,
-    const OutputsAt<Acc> &mine)
-{
-    using Bits = typename Acc::Bits;
-    constexpr int A = OUTPUTS_ABREAST<Acc>, SIZE = sizeof(Bits), BYTES = A * SIZE;
-    using Pack = typename PackOf<BYTES>::Type;
-    bool aligned = mine.count == A && all.elements == 1, inside = SIZE < 8 && aligned;
+// Loads elements of a thread's outputs.
+template <class At>
+struct OutputPacks {
+    const Abreast &all;
+    const At &mine;
+
+    template <int U, class Pack>
+    __device__ __forceinline__ void operator()(Pack (&packs)[U], const char *const (&at)[U]) const
+    {
+        if (mine.count == At::A && all.elements == 1) {
+            bool aligned = true;
 #pragma unroll
-    for (int k = 0; k < U; ++k) {
-        aligned = aligned && u64(at[k]) % BYTES == 0;
-        inside = inside && at[k] - BYTES >= all.layout.data && at[k] + 2 * BYTES <= all.layout.end;
+            for (int k = 0; k < U; ++k)
+                aligned = aligned && u64(at[k]) % sizeof(Pack) == 0;
+            if (aligned)
+                return load_aligned(packs, at);
+            if (At::SIZE < 8 && load_unaligned(packs, at, all.layout.data, all.layout.end))
+                return;
+        }
+        load_elements<typename At::Bits, At::A>(packs, at, mine.count, all.elements);
     }
-    if (aligned) {
-        Pack pack[U];
-#pragma unroll
-        for (int k = 0; k < U; ++k)
-            pack[k] = *reinterpret_cast<const Pack *>(at[k]);
-#pragma unroll
-        for (int k = 0; k < U; ++k)
-            memcpy(bits[k], &pack[k], BYTES);
-    } else if (inside) {
-        Pack low[U], high[U];
-#pragma unroll
-        for (int k = 0; k < U; ++k) {
-            const Pack *const before = reinterpret_cast<const Pack *>(at[k] - u64(at[k]) % BYTES);
-            low[k] = before[0];
-            high[k] = before[1];
-        }
-#pragma unroll
-        for (int k = 0; k < U; ++k) {
-            const Pack pack = across(low[k], high[k], u32(u64(at[k])) % BYTES);
-            memcpy(bits[k], &pack, BYTES);
-        }
-    } else {
-#pragma unroll
-        for (int k = 0; k < U; ++k) {
-#pragma unroll
-            for (u32 a = 0; a < A; ++a) {
-                bits[k][a] = 0;
-                if (a < mine.count)
-                    bits[k][a] = *reinterpret_cast<const Bits *>(at[k] + u64(a * all.elements) * SIZE);
-            }
-        }
-    }
-}
+};
 
 // Takes all elements of a thread's outputs, U of each at once, as those that are far APART where that is known.
 template <int U, bool APART = false, class Acc, class At>
 __device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], const Abreast &all, const At &mine,
     const typename Acc::Asked &asked)
 {
-    using Bits = typename Acc::Bits;
-    constexpr int A = OUTPUTS_ABREAST<Acc>, SIZE = sizeof(Bits);
-    const Layout &layout = all.layout;
-    const Bits fill = Bits(asked.fill());
-    const bool omits = layout.omits();
-#pragma unroll 1
-    for (u32 e = 0; e < layout.elements.len; e += U) {
-        Place places[U];
-        layout.elements.places<Acc::NUMBERED, false>(e, 1, places);
-        // Behind the last element, the first of these once more, of which no notice is taken.
-        const char *at[U];
-#pragma unroll
-        for (int k = 0; k < U; ++k)
-            at[k] = mine.data + u64(e + k < layout.elements.len ? places[k].elements : places[0].elements) * SIZE;
-        Bits bits[U][A];
-        load_abreast(bits, at, all, mine);
-        const auto number = [&](int unit, int) { return u64(layout.first_element + places[unit].number); };
-#pragma unroll
-        for (int a = 0; a < A; ++a) {
-            Elements<Bits, U> some;
-#pragma unroll
-            for (int k = 0; k < U; ++k)
-                some.bits[k] = e + k < layout.elements.len ? bits[k][a] : fill;
-            if (omits)
-                omit(acc[a], some.bits, fill);
-            if constexpr (GeneralOf<Acc>::SHIFTS) {
-                if (e == 0)
-                    acc[a].begin(bits[0][a]);
-#pragma unroll
-                for (int k = 1; k < U; ++k)
-                    some.bits[k] = e + k < layout.elements.len ? bits[k][a] : acc[a].first;
-            }
-            if constexpr (APART)
-                acc[a].settle(some, asked);
-            else
-                give<1>(acc[a], some, number, asked);
-        }
-    }
+    const Places its = {0, all.layout.elements.len, 1};
+    take_packs<U, APART>(acc, all.layout, its, mine.data, OutputPacks<At>{all, mine}, asked);
 }
 
 // Takes the elements of one of a thread's outputs, in general, and leaves its answer. Returns whether its total is lost.

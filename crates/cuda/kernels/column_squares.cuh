@@ -22,7 +22,6 @@ struct ColumnSquares {
     using Sum = typename Wides::Sum;
     using Squares = typename Wides::Squares;
     static constexpr u32 LEVELS = Lane::LEVELS;
-    static constexpr bool IS_WHOLE = false, STAGES = false;
     // A window of bf16 has room for most scales side by side.
     static constexpr u32 PLACES = sizeof(Bits) >= 4 ? ITEMS<T> : 1;
     static constexpr u32 WORDS = Sum::WORDS + Squares::WORDS;

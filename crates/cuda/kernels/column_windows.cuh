@@ -1,7 +1,6 @@
 // Exact totals of columns of floats, of which windows hold a chunk of rows at a time.
 //
-// A chunk that its window holds is committed to integers of the thread, in units that the window's place says. Where there is room for the
-// integers of a window for whatever is finite (whole_window.cuh), every chunk is: its form is whole. Elsewhere one that is not certified
+// A chunk that its window holds is committed to integers of the thread, in units that the window's place says. One that is not certified
 // goes, element by element, into the column's superaccumulators in shared memory: in a tall table, which has them for each column of the
 // tile. In a short one the column is given up, and its thread does it again in the end, by an accumulator of elements that are far apart; what
 // that loses its warp does, in superaccumulators that it has for one strip.
@@ -16,8 +15,6 @@
 //     PLACES                        windows of a thread: one for each column, or one that all share
 //     initial(), place_above(top)   where windows are at first, and with room for more than elements below 2^top
 //     deposit(wides, l, total, p)   adds a window's total to superaccumulators
-//     IS_WHOLE                      whether windows hold whatever is finite
-//     STAGES                        whether a chunk's rows are brought together before its columns are taken one after the other
 //     absorb(wides, part)           adds a part of a column
 //     WORDS, entry(wides, i, n)     their vector form, of n elements
 //     answer(word, ask, n)          what is asked of a vector form
@@ -28,7 +25,6 @@
 #include "columns.cuh"
 #include "exact_answer.cuh"
 #include "units.cuh"
-#include "whole_window.cuh"
 
 // Where some rows of a column lie.
 template <class T>
@@ -189,9 +185,6 @@ struct Committed {
     }
 };
 
-// The most rows of a chunk of elements of 16 bits.
-constexpr u32 MOST_STAGED = 32;
-
 // A chunk's columns that their windows did not hold. Returns those that are given up, or, in a tall table, that have something in their
 // superaccumulators.
 template <class Form>
@@ -207,30 +200,12 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
     typename Form::Wides *const wides = Own::wides() + strip.slot * Own::COLUMNS;
     int place = own.place(0);
     u32 spilled = 0;
-    // Eight columns go through the same rows several times: those of a thread lie together, where the blocks' own are more than a cache has.
-    constexpr bool STAGES = Form::STAGES;
-    typename Element<T>::Bits staged[STAGES ? MOST_STAGED : 1][Own::COLUMNS];
-#pragma unroll 1
-    for (u32 row = 0; STAGES && table.is_tall() && row < rows; ++row) {
-        const char *const at = strip.data + row_offset(strip.first + u64(done + row) * strip.step, table.inner, table.stride, table.jump);
-#pragma unroll
-        for (u32 i = 0; i < Own::COLUMNS; ++i)
-            staged[row][i] = i < strip.columns ? reinterpret_cast<const typename Element<T>::Bits *>(at)[i] : 0;
-    }
 #pragma unroll 1
     for (u32 i = 0; i < Own::COLUMNS; ++i) {
         if ((failed >> i & 1) == 0)
             continue;
-        const char *const data = (STAGES ? reinterpret_cast<const char *>(staged) : strip.data) + i * sizeof(mask);
-        ColumnPart<T> part = {data, table.stride, table.jump, strip.first + u64(done) * strip.step, table.inner, strip.step, rows, mask};
-        if constexpr (STAGES)
-            part = {data, sizeof(staged[0]), 0, 0, 0, 1, rows, mask};
-        if constexpr (Form::IS_WHOLE) {
-            WholeSum<T> sum;
-            part.each([&](const typename Element<T>::Bits (&some)[BATCH]) { sum.take(some); });
-            own.commit(i, sum.window.total);
-            continue;
-        }
+        const u64 first = strip.first + u64(done) * strip.step;
+        const ColumnPart<T> part = {strip.data + i * sizeof(mask), table.stride, table.jump, first, table.inner, strip.step, rows, mask};
         const bool can_move = table.is_tall() || own.is_empty(i);
         if constexpr (OWN_WINDOWS) {
             typename Form::Chunk chunk;
@@ -252,7 +227,7 @@ __device__ __noinline__ u32 spill(const ColumnTable *shared_table, u32 failed, u
         }
     }
     // Upwards only, so that columns of different scales do not move it to and fro.
-    if (!Form::IS_WHOLE && !OWN_WINDOWS && table.is_tall() && place != own.place(0)) {
+    if (!OWN_WINDOWS && table.is_tall() && place != own.place(0)) {
 #pragma unroll 1
         for (u32 i = 0; i < Own::COLUMNS; ++i) {
             if (!own.is_empty(i)) {

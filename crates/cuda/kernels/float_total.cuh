@@ -86,6 +86,12 @@ struct FloatTotal {
             return !Format::is_finite(bits);
     }
 
+    // What an element is that is not finite.
+    static __device__ __forceinline__ u32 trouble_of(Bits bits, const Asked &asked)
+    {
+        return Format::is_nan(bits) ? HAS_NAN : (asked.of(bits) & Format::SIGN) != 0 ? HAS_NEGATIVE : HAS_POSITIVE;
+    }
+
     // Takes elements as they come, beside infinities and NaNs, of which is noted what they are.
     template <int N>
     __device__ __forceinline__ void settle(const Elements<Bits, N> &some, const Asked &asked)
@@ -104,7 +110,7 @@ struct FloatTotal {
                     large = large || is_odd(bits);
                     continue;
                 }
-                trouble |= Format::is_nan(bits) ? HAS_NAN : (asked.of(bits) & Format::SIGN) != 0 ? HAS_NEGATIVE : HAS_POSITIVE;
+                trouble |= trouble_of(bits, asked);
                 finite.bits[k] = 0;
             }
             if constexpr (LONG) {

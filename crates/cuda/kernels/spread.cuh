@@ -49,6 +49,17 @@ struct Spread {
         least = min(least, min(pair_least & 0xffff, pair_least >> 16) << 17 | 0x1ffff);
     }
 
+    // The same of what was seen of two columns side by side, of each by itself where the device can.
+    __device__ __forceinline__ bool pair_holds() const
+    {
+#if __CUDA_ARCH__ >= 900
+        const u32 first = pair_most - pair_least & 0xffff, second = (pair_most >> 16) - (pair_least >> 16) & 0xffff;
+        return !ASKED || max(first, second) <= LARGEST >> 17;
+#else
+        return holds();
+#endif
+    }
+
     // The sum with one more element, which is seen.
     __device__ __forceinline__ f64 added(f64 sum, f32 x)
     {

@@ -21,6 +21,8 @@
 //     write(out, place, asked)      leaves the answer
 //     missing                       if it wants to know: how many NaNs were omitted
 //     TAKES_INITIAL                 if an output may have one more element, which lies in no array
+//     PACK, THREADS                 neighbouring outputs that are a place of the layout's outputs, if there are several, and threads of a block
+//                                   then (strided_packs.cuh)
 //     MAY_BE_LOST                   whether it may give up. Then write says whether it has an answer, gives_up(asked) the same of a part
 //                                   that others are added to, is_lost() of that later, leaves_cut(asked) whether parts may be is_cut(), and
 //     Wides                         are what cannot fail, in shared memory: absorb, deposit, entry, add_entry, WIDE_WORDS, write_wides
@@ -29,6 +31,7 @@
 
 #include "fold.cuh"
 #include "lost_outputs.cuh"
+#include "packs.cuh"
 #include "parameter.cuh"
 #include "units.cuh"
 
@@ -58,6 +61,12 @@ struct OneByOne : Tally {
     }
 };
 
+// Threads of a block.
+template <class Acc, class = void>
+constexpr u32 THREADS_OF = STRIDED_THREADS;
+template <class Acc>
+constexpr u32 THREADS_OF<Acc, decltype(void(sizeof(Acc::PACK)))> = Acc::THREADS;
+
 // Which outputs and elements are this thread's.
 struct Share {
     u32 log_lanes, lanes, groups; // threads of an output; outputs of a block
@@ -66,10 +75,10 @@ struct Share {
     u32 output;                   // the number of that output in the walk
     u32 first, last;              // the block's units
 
-    __device__ __forceinline__ Share(const Layout &layout) : log_lanes(layout.log_lanes), log_near(layout.log_near)
+    __device__ __forceinline__ Share(const Layout &layout, u32 threads) : log_lanes(layout.log_lanes), log_near(layout.log_near)
     {
         lanes = 1u << log_lanes;
-        groups = STRIDED_THREADS >> log_lanes;
+        groups = threads >> log_lanes;
         const u32 near = threadIdx.x & ((1u << log_near) - 1), rest = threadIdx.x >> log_near;
         which = rest & (groups - 1);
         slot = near | rest / groups << log_near;
@@ -79,22 +88,38 @@ struct Share {
     }
 };
 
-// Where the first element of an output is, and where its answer goes.
+// Neighbouring outputs of a place, from which threads take elements together.
+template <class Acc, class = void>
+constexpr u32 PACK = 1;
 template <class Acc>
-__device__ __forceinline__ const char *place_of_output(const Layout &layout, u32 output)
+constexpr u32 PACK<Acc, decltype(void(sizeof(Acc::PACK)))> = Acc::PACK;
+
+// Bytes that a place's elements count.
+template <class Acc>
+__device__ __forceinline__ u32 bytes_of(const Layout &layout)
 {
-    return layout.data + u64(layout.outputs.at(output).elements) * sizeof(typename Acc::Bits);
-}
-__device__ __forceinline__ u32 number_of_output(const Layout &layout, u32 output)
-{
-    return layout.first_output + layout.outputs.at(output).number;
+    return PACK<Acc> > 1 ? layout.bytes : u32(sizeof(typename Acc::Bits));
 }
 
-// Whether accumulators want to know how many elements are missing.
-template <class Acc, class = void>
-constexpr bool COUNTS_MISSING = false;
+// Where an output's first element lies, and the output's number. The last pack of a row ends with it: it has some outputs of the one before.
+struct Output {
+    const char *data;
+    u32 number;
+};
 template <class Acc>
-constexpr bool COUNTS_MISSING<Acc, decltype(void(sizeof(Acc::missing)))> = true;
+__device__ __forceinline__ Output output_at(const Layout &layout, u32 output)
+{
+    constexpr u32 P = PACK<Acc>;
+    const Place place = layout.outputs.at(output / P);
+    Output its = {layout.data + u64(place.elements) * bytes_of<Acc>(layout), layout.first_output + place.number};
+    if constexpr (P > 1) {
+        const u32 first = place.inner * P;
+        const i32 on = i32(output % P + min(first, layout.row - P) - first);
+        its.data += i64(on) * i64(sizeof(typename Acc::Bits));
+        its.number += u32(on * (i32(layout.outputs.numbers) / i32(P)));
+    }
+    return its;
+}
 
 // Whether blocks of their own may be asked for another end.
 template <class Acc, class = void>
@@ -107,33 +132,6 @@ template <class Acc, class = void>
 constexpr bool TAKES_INITIAL = false;
 template <class Acc>
 constexpr bool TAKES_INITIAL<Acc, decltype(void(sizeof(Acc::TAKES_INITIAL)))> = true;
-
-// Puts what changes nothing in the place of NaNs.
-template <class Acc, int N>
-__device__ __forceinline__ void omit(Acc &acc, typename Acc::Bits (&bits)[N], typename Acc::Bits fill)
-{
-    if constexpr (Element<typename Acc::Item>::FLOAT) {
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-            const bool is_nan = Element<typename Acc::Item>::is_nan(bits[k]);
-            if constexpr (COUNTS_MISSING<Acc>)
-                acc.missing += is_nan;
-            bits[k] = is_nan ? fill : bits[k];
-        }
-    }
-}
-
-// Gives an accumulator elements by the unit of V.
-template <int V, class Acc, int N, class Number>
-__device__ __forceinline__ void give(Acc &acc, const Elements<typename Acc::Bits, N> &some, Number number, const typename Acc::Asked &asked)
-{
-    if constexpr (Acc::SETTLES) {
-        if (!acc.template take<V>(some.bits, number, asked))
-            acc.settle(some, asked);
-    } else {
-        acc.template take<V>(some.bits, number, asked);
-    }
-}
 
 // Loads the units that there are, and of vectors the elements that lie in their runs.
 template <int V, int U, class Units>
@@ -261,11 +259,30 @@ __device__ __forceinline__ void take_elements(Acc &acc, const Layout &layout, co
 }
 
 // The outputs of a block whose totals are lost.
+template <u32 MOST>
 struct LostOutputs {
     u32 count;
-    u32 output[STRIDED_THREADS];
-    u32 missing[STRIDED_THREADS]; // of its elements
-    bool is_cut[STRIDED_THREADS]; // whether blocks have left parts of it that are cut
+    u32 output[MOST];
+    u32 missing[MOST]; // of its elements
+    bool is_cut[MOST]; // whether blocks have left parts of it that are cut
+
+    __device__ __forceinline__ void note(u32 its, u32 its_missing, bool its_is_cut)
+    {
+        const u32 place = atomicAdd(&count, 1u);
+        output[place] = its;
+        missing[place] = its_missing;
+        is_cut[place] = its_is_cut;
+    }
+};
+
+// What threads have of outputs.
+template <class Acc, bool IS_PACK = (PACK<Acc> > 1)>
+struct SlotsOf {
+    using Type = u64[Acc::WORDS][STRIDED_THREADS];
+};
+template <class Acc>
+struct SlotsOf<Acc, true> {
+    using Type = typename Acc::Kept;
 };
 
 // What the block has in shared memory: what its threads have of outputs, and then, if totals may be lost, superaccumulators. Of these
@@ -277,12 +294,13 @@ struct StridedRoom {
 template <class Acc>
 struct StridedRoom<Acc, true> {
     static constexpr u32 SOME = 32 * sizeof(typename Acc::Wides), LEAST = 12 << 10, GREATEST = 24 << 10;
-    using Batch = LostBatch<Acc, SOME < LEAST ? LEAST : SOME < GREATEST ? SOME : GREATEST, STRIDED_THREADS>;
+    using Batch = LostBatch<Acc, SOME < LEAST ? LEAST : SOME < GREATEST ? SOME : GREATEST, THREADS_OF<Acc>>;
+    using Slots = typename SlotsOf<Acc>::Type;
     union {
-        u64 slots[Acc::WORDS][STRIDED_THREADS];
+        Slots slots;
         Batch batch;
     };
-    LostOutputs lost;
+    LostOutputs<PACK<Acc> * THREADS_OF<Acc>> lost;
 };
 
 template <class Acc>
@@ -376,18 +394,15 @@ __device__ __forceinline__ Acc partial_of(const Layout &layout, u32 output, u32 
 }
 
 // Collects those that are lost of the outputs that threads below `groups` have. All threads of the block call it.
-__device__ __forceinline__ void collect(LostOutputs &lost, bool mine, u32 output, u32 missing, bool is_cut)
+template <class Lost>
+__device__ __forceinline__ void collect(Lost &lost, bool mine, u32 output, u32 missing, bool is_cut)
 {
     __syncthreads();
     if (threadIdx.x == 0)
         lost.count = 0;
     __syncthreads();
-    if (mine) {
-        const u32 place = atomicAdd(&lost.count, 1u);
-        lost.output[place] = output;
-        lost.missing[place] = missing;
-        lost.is_cut[place] = is_cut;
-    }
+    if (mine)
+        lost.note(output, missing, is_cut);
     __syncthreads();
 }
 
@@ -405,13 +420,13 @@ __device__ __noinline__ void absorb_elements(typename Acc::Wides &wides, const L
     const typename Acc::Asked asked, u32 thread, u32 count)
 {
     using Bits = typename Acc::Bits;
-    const char *data = place_of_output<Acc>(layout, output);
+    const char *data = output_at<Acc>(layout, output).data;
     if (layout.has_initial() && first == 0 && thread == 0)
         Acc::absorb(wides, Bits(layout.initial), asked);
 #pragma unroll 1
     for (u32 e = first + thread; e < last; e += count) {
         const Place place = layout.elements.at(e);
-        const char *at = data + u64(place.elements) * sizeof(Bits);
+        const char *at = data + u64(place.elements) * bytes_of<Acc>(layout);
         int begin = 0, run = int(layout.unit);
         if (layout.unit * sizeof(Bits) == 16) {
             // The vector begins before its place if its run is not aligned.
@@ -434,11 +449,11 @@ __device__ __noinline__ void absorb_elements(typename Acc::Wides &wides, const L
 
 // Leaves the answers of a batch. All threads of the block call it.
 template <class Acc>
-__device__ __forceinline__ void write_batch(const Layout &layout, const LostOutputs &lost, u32 first, u32 some, const typename Acc::Asked &asked)
+__device__ __forceinline__ void write_batch(const Layout &layout, const LostOutputs<PACK<Acc> * THREADS_OF<Acc>> &lost, u32 first, u32 some, const typename Acc::Asked &asked)
 {
     const u32 own = StridedRoom<Acc>::Batch::own(), i = first + own;
     if (own < some)
-        write_lost<Acc, StridedRoom<Acc>>(own, layout.out, number_of_output(layout, lost.output[i]), without(asked, lost.missing[i]));
+        write_lost<Acc, StridedRoom<Acc>>(own, layout.out, output_at<Acc>(layout, lost.output[i]).number, without(asked, lost.missing[i]));
 }
 
 // Adds the elements of the block's lost outputs: to answers, or to what blocks share.
@@ -447,8 +462,8 @@ __device__ __noinline__ void find_again(const Layout &layout, const typename Acc
 {
     using Wides = typename Acc::Wides;
     auto &room = shared_room<StridedRoom<Acc>>();
-    const LostOutputs &lost = room.lost;
-    const Share share(layout);
+    const auto &lost = room.lost;
+    const Share share(layout, THREADS_OF<Acc>);
     const auto add = [&](Wides &wides, u32 i, u32 lane, u32 lanes) {
         absorb_elements<Acc>(wides, layout, share.first, share.last, lost.output[i], asked, lane, lanes);
     };
@@ -456,7 +471,7 @@ __device__ __noinline__ void find_again(const Layout &layout, const typename Acc
         if (gridDim.y == 1)
             return write_batch<Acc>(layout, lost, first, some, asked);
 #pragma unroll 1
-        for (u32 w = threadIdx.x; w < some * Acc::WIDE_WORDS; w += STRIDED_THREADS) {
+        for (u32 w = threadIdx.x; w < some * Acc::WIDE_WORDS; w += THREADS_OF<Acc>) {
             const u32 i = w / Acc::WIDE_WORDS, word = w % Acc::WIDE_WORDS;
             if (const u64 entry = Acc::entry(room.batch.wides[i], word))
                 atomicAdd(&layout.wides[u64(lost.output[first + i]) * Acc::WIDE_WORDS + word], entry);
@@ -471,7 +486,7 @@ __device__ __noinline__ void fold_again(const Layout &layout, const typename Acc
 {
     using Wides = typename Acc::Wides;
     auto &room = shared_room<StridedRoom<Acc>>();
-    const LostOutputs &lost = room.lost;
+    const auto &lost = room.lost;
     const auto add = [&](Wides &wides, u32 i, u32 lane, u32 lanes) {
         const u32 output = lost.output[i];
         const bool is_cut = lost.is_cut[i];
@@ -496,16 +511,31 @@ __device__ __noinline__ void fold_again(const Layout &layout, const typename Acc
     room.batch.find(lost.count, true, add, [&](u32 first, u32 some) { write_batch<Acc>(layout, lost, first, some, asked); });
 }
 
+// Whether this is the last of the blocks that share its outputs: all have left their parts. All threads of the block call it.
+__device__ __forceinline__ bool is_last_of_outputs(const Layout &layout)
+{
+    __shared__ bool is_last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        // What the block has written is there before its ticket is, and what others have is read after theirs.
+        __threadfence();
+        is_last = atomicInc(reinterpret_cast<u32 *>(layout.tickets + blockIdx.x), gridDim.y - 1) == gridDim.y - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return is_last;
+}
+
 // Reduces a view.
 template <class Acc>
 __device__ __forceinline__ void reduce_view(const Layout &layout, const typename Acc::Asked &asked)
 {
-    const Share share(layout);
+    const Share share(layout, THREADS_OF<Acc>);
     Acc acc;
-    Place mine = {};
+    Output mine = {};
     if (share.output < layout.outputs.len) {
-        mine = layout.outputs.at(share.output);
-        take_elements(acc, layout, share, layout.data + u64(mine.elements) * sizeof(typename Acc::Bits), asked);
+        mine = output_at<Acc>(layout, share.output);
+        take_elements(acc, layout, share, mine.data, asked);
     }
     __syncwarp();
     if (share.lanes > 1)
@@ -528,21 +558,12 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
     if (gridDim.y > 1) {
         if constexpr (Acc::MAY_BE_LOST)
             find_if(has_one && acc.gives_up(asked), false);
-        __shared__ bool is_last;
         if (has_one) {
 #pragma unroll
             for (int w = 0; w < Acc::WORDS; ++w)
                 partial<Acc>(layout, output, blockIdx.y)[w] = acc.word(w);
         }
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            // What the block has written is there before its ticket is, and what others have is read after theirs.
-            __threadfence();
-            is_last = atomicInc(reinterpret_cast<u32 *>(layout.tickets + blockIdx.x), gridDim.y - 1) == gridDim.y - 1;
-            __threadfence();
-        }
-        __syncthreads();
-        if (!is_last)
+        if (!is_last_of_outputs(layout))
             return;
         acc = Acc();
         if (share.output < layout.outputs.len) {
@@ -562,18 +583,18 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         if (share.lanes > 1)
             acc = fold_lanes(acc, share);
     }
-    const u32 number = share.lanes > 1 ? number_of_output(layout, output) : layout.first_output + mine.number;
+    const u32 number = share.lanes > 1 ? output_at<Acc>(layout, output).number : mine.number;
     if constexpr (Acc::MAY_BE_LOST)
         find_if(has_one && !acc.write(layout.out, number, asked), gridDim.y > 1);
     else if (has_one)
         acc.write(layout.out, HAS_ENDS<Acc> ? number + layout.which_end() * layout.apart : number, asked);
 }
 
-// Begins a kernel: STRIDED(name, blocks)(layout) { ... }, for launches of which `blocks` fit a multiprocessor.
-#define STRIDED(name, blocks) \
+// Begins a kernel: STRIDED(name, threads, blocks)(layout) { ... }, for launches of which `blocks` fit a multiprocessor.
+#define STRIDED(name, threads, blocks) \
     HAS_PARAMETER(NAMED(strided_##name, ELEMENT)) \
     static __device__ __forceinline__ void reduce(const Layout &); \
-    extern "C" __global__ void __launch_bounds__(STRIDED_THREADS, blocks) NAMED(strided_##name, ELEMENT)(const __grid_constant__ Layout layout) \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) NAMED(strided_##name, ELEMENT)(const __grid_constant__ Layout layout) \
     { \
         reduce(layout); \
     } \

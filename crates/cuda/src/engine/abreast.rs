@@ -18,7 +18,7 @@ const LEAST_THREADS: usize = 1 << 14;
 /// Elements of each output that are under way at once.
 const AT_ONCE: usize = 4;
 
-/// The most elements of outputs side by side in memory whose sums have no bound, of f32 and f64. Measured on an
+/// The most elements of outputs side by side in memory whose sums have no bound, of floats. Measured on an
 /// H200: columns of 18 to 32 take 0.6 to 1.0 of the time of other walks, and those of 64 longer.
 const SUMMED_ELEMENTS: usize = 32;
 /// Rows of so many bytes and more, in whole vectors, are faster as rows.
@@ -42,7 +42,7 @@ pub(super) fn outputs_of_a_thread(
     let (size, len) = (table.dtype.size(), table.elements.len);
     let outputs = if size == 1 { 8 } else { 16 / size };
     let beside = table.outputs.dims.last().is_some_and(|d| d.strides[0].unsigned_abs() == size);
-    let sums = tally == Tally::Sums && matches!(table.dtype, DType::F32 | DType::F64);
+    let sums = tally == Tally::Sums && table.dtype.is_float();
     let most = if sums && beside { SUMMED_ELEMENTS } else { FEW_ELEMENTS };
     if !(1..=most).contains(&len) {
         return None;
@@ -68,7 +68,7 @@ pub(super) fn outputs_of_a_thread(
         c.takes_one_launch() && (c.tables() == 1 || c.columns * size >= NARROW)
     };
     let columns = || tall && ColumnTable::of(table).is_some_and(wide);
-    let tables = !omits && tally.has_tables(table.dtype) && (rows || columns());
+    let tables = !omits && tally.has_rows(table.dtype) && (rows || columns());
     let many = table.outputs.len >= LEAST_THREADS * outputs;
     // Their answers cost less than those of other walks whatever elements are like.
     let fewest = few && tally != Tally::Products && len <= AT_ONCE;

@@ -11,6 +11,7 @@ use super::collect::Collector;
 use super::layout::Layout;
 use super::parts::{Part, parts};
 use super::question::Question;
+use super::route::has_kernels;
 use super::table::{Order, Table};
 use super::view::check_pair;
 use super::workspace::Workspace;
@@ -182,7 +183,7 @@ impl Engine {
             for &place in &group.places {
                 let answer = answers[place];
                 // Rows and columns of a box have kernels that are faster, if there are.
-                let by_view = answer.tally().is_some_and(|tally| !tally.has_tables(answer.dtype));
+                let by_view = answer.tally().is_some_and(|tally| !has_kernels(tally, &table));
                 let layout = view.clone().filter(|_| by_view && table.is_aligned());
                 let question = Question {
                     answer,

@@ -74,6 +74,9 @@ const ALL: Elements =
 /// Floats.
 const FLOATS: Elements = ["", "", "", "", "", "", "", "", "", "f16", "bf16", "f32", "f64"];
 
+/// Short floats.
+const SHORT_FLOATS: Elements = ["", "", "", "", "", "", "", "", "", "f16", "bf16", "f32", ""];
+
 /// All but f64.
 const ALL_BUT_F64: Elements =
     ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", ""];
@@ -184,7 +187,7 @@ pub(super) const ROW_BITS: Entry = Entry::even("row_bits", WORDS_AND_TRUTH, 256,
 pub(super) const ROW_SQUARES: Entry = Entry::even("row_squares", FLOATS, 256, 2);
 
 /// columns side by side: sums and means.
-pub(super) const COLUMN_SUMS: Entry = Entry::even("column_sums", ALL_BUT_F64, 256, 2);
+pub(super) const COLUMN_SUMS: Entry = Entry::even("column_sums", WHOLE_NUMBERS, 256, 2);
 
 /// columns side by side: the smallest or the largest element.
 pub(super) const COLUMN_EXTREMES: Entry = Entry::even("column_extremes", ALL_BUT_FOR_SIGNS, 256, 2);
@@ -211,6 +214,14 @@ pub(super) const STRIDED_SUMS: Entry = Entry {
     elements: ALL,
     threads: [256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256],
     blocks: [4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3, 4],
+};
+
+/// any axes of any view: sums and means of outputs side by side.
+pub(super) const STRIDED_PACKED_SUMS: Entry = Entry {
+    stem: "strided_packed_sums",
+    elements: SHORT_FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 128, 128, 256, 0],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 2, 0],
 };
 
 /// any axes of any view: the smallest or the largest element.
@@ -351,7 +362,7 @@ pub(super) const PAIR: Entry = Entry::even("pair", ALL, 128, 1);
 
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 62] = [
+pub(super) const ENTRIES: [&Entry; 63] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -377,6 +388,7 @@ pub(super) const ENTRIES: [&Entry; 62] = [
     &COLUMN_SQUARES,
     &COLUMN_VARIANCES,
     &STRIDED_SUMS,
+    &STRIDED_PACKED_SUMS,
     &STRIDED_EXTREMES,
     &STRIDED_COUNTS,
     &STRIDED_POSITIONS,

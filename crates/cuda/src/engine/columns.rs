@@ -49,23 +49,18 @@ impl Build {
 
     /// Whether it has windows: `kernels/column_windows.cuh`.
     fn has_windows(self) -> bool {
-        self.tally.is_of_squares() || self.tally == Tally::Sums && self.dtype.is_float()
+        self.tally.is_of_squares()
     }
 
     /// The most strips of a tile. Superaccumulators of f64 are large, and those
     /// of squares beside those of elements, where there are many columns.
     fn most_width(self) -> usize {
-        let large =
-            self.dtype == DType::F64 || self.tally.is_of_squares() && self.dtype.size() == 2;
-        if self.has_windows() && large { MOST_WIDTH / 2 } else { MOST_WIDTH }
+        if self.has_windows() && self.dtype != DType::F32 { MOST_WIDTH / 2 } else { MOST_WIDTH }
     }
 
-    /// Words of the vector form of a column's superaccumulators, and how many
-    /// these are.
-    fn vector(self) -> (usize, usize) {
-        let (kind, count) =
-            if self.tally.is_of_squares() { (Kind::Moments, 2) } else { (Kind::Sum, 1) };
-        (Engine::payload_len(kind, self.dtype).unwrap_or(0) / 8, count)
+    /// Words of the vector form of a column's superaccumulators.
+    fn vector(self) -> usize {
+        Engine::payload_len(Kind::Moments, self.dtype).unwrap_or(0) / 8
     }
 
     /// Totals of a column, and windows of a thread: `LEVELS` and `PLACES` there.
@@ -75,12 +70,9 @@ impl Build {
             Tally::Squares if long => 4,
             Tally::Variances if long => 6,
             Tally::Variances => 3,
-            Tally::Sums if self.dtype == DType::F16 => 1,
-            Tally::Sums if self.dtype == DType::F32 => 6,
             _ => 2,
         };
-        let own = long || self.tally.is_of_squares() && self.dtype == DType::F32;
-        (levels, if own { self.columns() } else { 1 })
+        (levels, if self.dtype.size() >= 4 { self.columns() } else { 1 })
     }
 
     /// Words of a tally: `WORDS` in `kernels/tally.cuh`.
@@ -93,7 +85,7 @@ impl Build {
     /// the superaccumulator's, or what each of them leaves.
     fn met(self, blocks: usize) -> usize {
         match self.tally {
-            _ if self.has_windows() => self.vector().0,
+            _ if self.has_windows() => self.vector(),
             Tally::Sums => self.words() + 1,
             Tally::Positions if self.dtype.size() == 8 => self.words() * blocks,
             _ => 1,
@@ -117,8 +109,8 @@ impl Build {
             return width.map_or(room, |_| 8 * THREADS * columns * self.words());
         }
         let (levels, places) = self.windows();
-        let (words, count) = self.vector();
-        let wides = 8 * words.saturating_sub(4 * count) + 12 * count;
+        // Of elements and of squares.
+        let wides = 8 * self.vector().saturating_sub(8) + 24;
         let windows = 8 * THREADS * (columns * levels + places.div_ceil(2));
         let own = |strips: usize| windows + strips * columns * wides;
         width.map_or_else(|| own(THREADS / 32).next_multiple_of(16) + room, own)
@@ -191,7 +183,7 @@ impl<'a> Columns<'a> {
         table: &'a Table,
         device: Machine<'_>,
     ) -> Option<Columns<'a>> {
-        let tally = answer.tally().filter(|tally| tally.has_tables(table.dtype))?;
+        let tally = answer.tally().filter(|tally| tally.has_columns(table.dtype))?;
         let build = Build { tally, dtype: table.dtype };
         let columns = ColumnTable::of(table).filter(|columns| build.counts(columns.rows))?;
 
@@ -303,7 +295,8 @@ mod tests {
     /// On an H200, as [`Sharing::Tall`]'s numbers; `None` for a thread for each
     /// strip.
     fn sharing(dtype: DType, columns: usize, rows: usize) -> Option<(usize, usize, usize)> {
-        let build = Build { tally: Tally::Sums, dtype };
+        let tally = if dtype == DType::F64 { Tally::Squares } else { Tally::Extremes };
+        let build = Build { tally, dtype };
         let resident = 132 * BLOCKS as usize;
         match Sharing::of(build, columns.div_ceil(build.columns()), rows, 1, resident) {
             Sharing::Short => None,
@@ -325,7 +318,7 @@ mod tests {
         assert_eq!(sharing(DType::F32, 1 << 24, 16), None);
         assert_eq!(sharing(DType::F32, 1000, 10), None);
         assert!(sharing(DType::F32, 1000, 100).is_some());
-        let build = Build { tally: Tally::Sums, dtype: DType::F32 };
+        let build = Build { tally: Tally::Extremes, dtype: DType::F32 };
         let many_tables = |rows| Sharing::of(build, 1, rows, 1 << 20, 264);
         assert_eq!(many_tables(100), Sharing::Short);
         assert_eq!(many_tables(1000), Sharing::Short);
@@ -354,7 +347,7 @@ mod tests {
 
     #[test]
     fn multiprocessors_have_shared_memory_for_two_blocks() {
-        for tally in [Tally::Sums, Tally::Squares, Tally::Variances] {
+        for tally in [Tally::Squares, Tally::Variances] {
             for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
                 let build = Build { tally, dtype };
                 for width in [None, Some(build.most_width())] {

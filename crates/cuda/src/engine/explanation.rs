@@ -213,10 +213,10 @@ impl Engine {
                 ));
             }
             Walk::Abreast(plan) => plan.launches(answer),
-            Walk::View(_, plan) => plan.launches(answer),
+            Walk::View(_, plan) => plan.launches(),
             Walk::ShortRows(plan) => plan.launches(answer),
             Walk::Columns(plan) => plan.launches(answer),
-            Walk::GatheredRows(plan) => plan.launches(answer, table),
+            Walk::GatheredRows(plan) => plan.launches(table),
             Walk::Payloads(plan) => {
                 let wanted = Wanted { table, kinds: &[answer.kind], start: 0 };
                 let rows = wanted.rows_at_once(plan.workspace)?;

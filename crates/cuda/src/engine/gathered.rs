@@ -45,12 +45,12 @@ impl GatheredRows {
     }
 
     /// What these launches are like.
-    pub(super) fn launches(&self, answer: Answer, table: &Table) -> Launches {
-        let Launches { workspace, .. } = self.first.launches(answer);
+    pub(super) fn launches(&self, table: &Table) -> Launches {
+        let Launches { workspace, .. } = self.first.launches();
         Launches {
             count: table.tiles(self.outputs).count(),
             workspace: workspace + self.workspace,
-            ..self.first.launches(answer)
+            ..self.first.launches()
         }
     }
 }

@@ -10,8 +10,8 @@ use super::catalogue::{
     SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS, SEGMENTS_COUNTS, SEGMENTS_EXTREMES,
     SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS, SEGMENTS_SQUARES, SEGMENTS_SUMS,
     SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS, STRIDED_EXTREMES,
-    STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_POSITIONS, STRIDED_PRODS, STRIDED_SQUARES,
-    STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
+    STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_PACKED_SUMS, STRIDED_POSITIONS,
+    STRIDED_PRODS, STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
 };
 use super::entry::Entry;
 use crate::device::Argument;
@@ -39,6 +39,8 @@ pub(super) enum Program {
     Columns(Tally, DType),
     /// Makes numbers of any view.
     Strided(Tally, DType),
+    /// The same of sums, of outputs side by side.
+    Packs(DType),
     /// Makes numbers of a view whose outputs have few elements.
     Abreast(Tally, DType),
     /// Makes numbers of the segments of an array.
@@ -161,14 +163,24 @@ impl Tally {
         entry.module(dtype).map(|_| entry)
     }
 
-    /// Whether rows and columns have kernels of their own, besides the walk over any
-    /// view: not where that is as quick, whatever elements are like.
-    pub(super) fn has_tables(self, dtype: DType) -> bool {
+    /// Whether rows have kernels of their own, besides the walk over any view: not where that is as
+    /// quick, whatever elements are like.
+    pub(super) fn has_rows(self, dtype: DType) -> bool {
         match self {
             Tally::Sums => dtype != DType::F64,
             Tally::LogSumExps | Tally::Products | Tally::IntegerSquares => false,
             _ => true,
         }
+    }
+
+    /// The same of columns.
+    pub(super) fn has_columns(self, dtype: DType) -> bool {
+        self.has_rows(dtype) && !(self == Tally::Sums && dtype.is_float())
+    }
+
+    /// Whether views have a kernel that takes elements of neighbouring outputs together.
+    pub(super) fn has_packs(self, dtype: DType) -> bool {
+        self == Tally::Sums && dtype.is_float() && dtype != DType::F64
     }
 
     /// Whether it sums squares.
@@ -202,6 +214,7 @@ impl Program {
             Program::ShortRows(tally, dtype) => (tally.entries().0, dtype),
             Program::Columns(tally, dtype) => (tally.entries().1, dtype),
             Program::Strided(tally, dtype) => (tally.entries().2, dtype),
+            Program::Packs(dtype) => (&STRIDED_PACKED_SUMS, dtype),
             // Where outputs have none abreast, they are not planned so.
             Program::Abreast(tally, dtype) => (tally.abreast().unwrap_or(tally.entries().2), dtype),
             // The same of segments.
@@ -229,6 +242,12 @@ impl Program {
     pub(super) fn blocks(self) -> u32 {
         let (entry, dtype) = self.entry();
         entry.module(dtype).map_or(1, |module| module.blocks)
+    }
+
+    /// The most threads of a block.
+    pub(super) fn threads(self) -> u32 {
+        let (entry, dtype) = self.entry();
+        entry.module(dtype).map_or(1, |module| module.threads)
     }
 }
 
@@ -347,6 +366,9 @@ mod tests {
             for answer in Op::ALL.into_iter().filter_map(|op| Answer::of(op, dtype)) {
                 if let Some(tally) = answer.tally() {
                     names.insert(Program::Strided(tally, dtype).name());
+                    if tally.has_packs(dtype) {
+                        names.insert(Program::Packs(dtype).name());
+                    }
                     if tally.abreast().is_some() {
                         names.insert(Program::Abreast(tally, dtype).name());
                     }
@@ -359,8 +381,10 @@ mod tests {
                     if tally.groups(dtype).is_some() {
                         names.insert(Program::Groups(tally, dtype).name());
                     }
-                    if tally.has_tables(dtype) {
+                    if tally.has_rows(dtype) {
                         names.insert(Program::ShortRows(tally, dtype).name());
+                    }
+                    if tally.has_columns(dtype) {
                         names.insert(Program::Columns(tally, dtype).name());
                     }
                 }
@@ -376,6 +400,6 @@ mod tests {
         assert_eq!(build(Kind::Sum, DType::F64).threads, 384);
         assert_eq!(build(Kind::Dot, DType::F64).threads, 512);
         assert_eq!(Program::ShortRows(Tally::Sums, DType::F32).blocks(), 3);
-        assert_eq!(Program::Columns(Tally::Sums, DType::F32).blocks(), COLUMN_BLOCKS as u32);
+        assert_eq!(Program::Columns(Tally::Squares, DType::F32).blocks(), COLUMN_BLOCKS as u32);
     }
 }

@@ -40,6 +40,10 @@ pub(super) struct Layout {
     /// Elements from one of a run to the next.
     gap: usize,
     pub(super) len: usize,
+    /// Bytes that places count.
+    bytes: usize,
+    /// Of packs, which are places of several outputs, those of a row.
+    row: Option<Row>,
 }
 
 impl Layout {
@@ -53,7 +57,32 @@ impl Layout {
         reduced: &[Axis],
         numbered: bool,
     ) -> Option<Layout> {
-        Layout::of(address, size, kept, reduced, numbered, true)
+        Layout::of(address, size, kept, reduced, size, [numbered, true])
+    }
+
+    /// The same for outputs side by side in memory, of which threads take a vector of elements
+    /// together, a pack; `None` if there are no such.
+    pub(super) fn packs(
+        address: Address,
+        size: usize,
+        kept: &[Axis],
+        reduced: &[Axis],
+    ) -> Option<Layout> {
+        let pack = VECTOR / size;
+        let steps = || kept.iter().chain(reduced).map(|&(_, steps)| steps[0].unsigned_abs());
+        let divides = |&unit: &usize| steps().all(|step| step == size || step.is_multiple_of(unit));
+        let bytes = [VECTOR, VECTOR / 2].into_iter().find(divides).unwrap_or(size);
+        let layout = Layout::of(address, size, kept, reduced, bytes, [false; 2])?;
+        let (layout, row) = layout.in_packs(pack)?;
+        let near = layout.units.dims.iter().map(|d| d.strides[0]).filter(|&step| step != 0).min();
+        let apart = near.is_none_or(|step| step >= VECTOR.cast_signed());
+        let fills = row.len.is_multiple_of(pack) || row.len >= 2 * pack;
+        let counts = |walk: &Traversal| is_whole_along(bytes, &walk.dims, false);
+        let fits = layout.outputs.len.checked_mul(pack).is_some_and(|n| n < MOST_PLACES)
+            && counts(&layout.outputs)
+            && counts(&layout.units);
+        let row = (row.elements == 1 && apart && fills && fits).then_some(row)?;
+        Some(Layout { row: Some(row), ..layout })
     }
 
     /// The same for outputs of few elements, which are taken one by one, of so many
@@ -66,28 +95,33 @@ impl Layout {
         numbered: bool,
         outputs: usize,
     ) -> Option<(Layout, Row)> {
-        let mut layout = Layout::of(address, size, kept, reduced, numbered, false)?;
-        let fastest = layout.outputs.dims.last_mut()?;
+        Layout::of(address, size, kept, reduced, size, [numbered, false])?.in_packs(outputs)
+    }
+
+    /// The same with so many outputs side by side as a place of the walk over the outputs.
+    fn in_packs(mut self, outputs: usize) -> Option<(Layout, Row)> {
+        let fastest = self.outputs.dims.last_mut()?;
         let row = Row {
             outputs,
             len: fastest.len,
-            elements: fastest.strides[0] / size.cast_signed(),
+            elements: fastest.strides[0] / self.size.cast_signed(),
             numbers: fastest.index_step,
         };
-        layout.outputs.len = layout.outputs.len / fastest.len * fastest.len.div_ceil(outputs);
+        self.outputs.len = self.outputs.len / fastest.len * fastest.len.div_ceil(outputs);
         fastest.len = fastest.len.div_ceil(outputs);
         fastest.strides[0] *= outputs.cast_signed();
         fastest.index_step *= outputs as i64;
-        Some((layout, row))
+        Some((self, row))
     }
 
+    /// A layout whose places count so many bytes: of elements whose numbers are asked for, and of runs.
     fn of(
         address: Address,
         size: usize,
         kept: &[Axis],
         reduced: &[Axis],
-        numbered: bool,
-        in_units: bool,
+        bytes: usize,
+        [numbered, in_units]: [bool; 2],
     ) -> Option<Layout> {
         let outputs = Traversal::new(kept, true);
         let mut units = Traversal::new(reduced, numbered);
@@ -117,11 +151,28 @@ impl Layout {
             }
         }
         let fits = |walk: &Traversal, reach: usize| {
-            walk.dims.len() <= AXES && walk.len < MOST_PLACES && reach / size < MOST_ELEMENTS
+            walk.dims.len() <= AXES && walk.len < MOST_PLACES && reach / bytes < MOST_ELEMENTS
         };
         let numbers = !numbered || len < MOST_ELEMENTS;
         (fits(&outputs, reach[0]) && fits(&units, reach[1]) && run < MOST_PLACES && numbers)
-            .then_some(Layout { at, end, size, outputs, units, unit, run, gap, len })
+            .then_some(Layout {
+                at,
+                end,
+                size,
+                outputs,
+                units,
+                unit,
+                run,
+                gap,
+                len,
+                bytes,
+                row: None,
+            })
+    }
+
+    /// Outputs of a place that threads take together.
+    pub(super) fn pack(&self) -> usize {
+        self.row.map_or(1, |row| row.outputs)
     }
 
     /// The same so many bytes behind, modulo 2^64.
@@ -159,13 +210,14 @@ impl Layout {
         }
         words.push(launch.apart.cast_unsigned());
         words.push(launch.initial.unwrap_or(0));
+        words.push(two(self.row.map_or(1, |row| row.len) as u32, self.bytes as u32));
         words
     }
 
     /// Appends a walk: what a step of the fastest axis moves, and what one of the next
     /// axes moves beyond a whole walk over those before.
     fn push(&self, words: &mut Vec<u64>, walk: &Traversal, gap: usize) {
-        let size = self.size.cast_signed();
+        let size = self.bytes.cast_signed();
         let steps = |dim: &Dim| (dim.strides[0] / size, dim.index_step);
         let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
         let fastest = walk.dims.last().unwrap_or(&none);
@@ -363,6 +415,26 @@ mod tests {
         assert_eq!(of(32, 4, &[], &[(100, [8, 0])]), (1, 100));
         assert_eq!(of(3200, 4, &[], &[(100, [-4, 0])]), (1, 100));
         assert_eq!(of(32, 4, &[(100, [4, 0])], &[(100, [400, 0])]), (1, 100));
+    }
+
+    #[test]
+    fn outputs_side_by_side_are_packs() {
+        // Outputs of a pack, packs, bytes that places count, of rows of so many outputs and bytes.
+        let of = |size: usize, row: usize, step: isize| {
+            let kept = [(3, [100 * step, 0]), (row, [size.cast_signed(), 0])];
+            let layout = Layout::packs(64, size, &kept, &[(100, [step, 0])])?;
+            Some((layout.pack(), layout.outputs.len, layout.bytes))
+        };
+        assert_eq!(of(4, 8, 32), Some((4, 6, 16)));
+        assert_eq!([of(4, 9, 36), of(2, 20, 40)], [Some((4, 9, 4)), Some((8, 9, 8))]);
+        // Too few, that do not fill packs; elements nearer than a pack's end.
+        assert_eq!([of(4, 3, 32), of(4, 7, 32), of(4, 8, 8)], [None; 3]);
+        // Rows that overlap by less than what places count.
+        let sliding = [(4, [4, 0]), (8, [4, 0])];
+        assert_eq!(Layout::packs(64, 4, &sliding, &[(9, [32, 0])]), None);
+        // Places count more where more lies together.
+        let large = |step| Layout::packs(0, 4, &[(8, [4, 0])], &[(1 << 28, [step, 0])]).is_some();
+        assert_eq!([large(128), large(132)], [true, false]);
     }
 
     #[test]

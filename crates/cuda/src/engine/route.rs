@@ -67,14 +67,11 @@ const SMALL_COLUMNS: [usize; 4] = [4 * SMALL, 2 * SMALL, MODEST, MODEST];
 const SMALL_PARTS: usize = 3 * SMALL;
 /// Bytes of a row that is neither short nor long enough for what comes at its ends.
 const SCATTERED_ROWS: core::ops::RangeInclusive<usize> = 384..=MOST_SHORT_ROW;
-/// Rows of columns of floats that make a thread's accumulator worth its end, of one table, and
-/// of one whose squares are summed.
+/// Rows of columns of floats whose squares' sums make a thread's accumulator worth its end, and
+/// of one table.
 const FEW_ROWS: usize = 8;
-const SOME_ROWS: usize = 17;
-const SOME_ROWS_OF_SQUARES: usize = 11;
-/// Rows of one table of floats whose sums are simple, f16, that are for its own kernels.
-const TALL_TABLE: usize = 1 << 14;
-/// Strips of tables of squares that keep a device busy by a thread each: of sums, twice as many.
+const SOME_ROWS: usize = 11;
+/// Strips of tables of squares that keep a device busy by a thread each.
 const BUSY_STRIPS: usize = 1 << 14;
 /// Bytes of each of several tables with fewer strips that a block's accumulators are not worth.
 const SMALL_TABLE: usize = 128 << 10;
@@ -190,7 +187,7 @@ impl Question {
 
 /// The walk over a table.
 fn walk<'a>(answer: Answer, table: &'a Table, device: Machine<'_>) -> Option<Walk<'a>> {
-    if answer.tally().is_some_and(|tally| !tally.has_tables(table.dtype))
+    if answer.tally().is_some_and(|tally| !has_kernels(tally, table))
         && !leaves_payloads(answer, table)
     {
         return GatheredRows::plan(answer, table, device).map(Walk::GatheredRows);
@@ -202,6 +199,11 @@ fn walk<'a>(answer: Answer, table: &'a Table, device: Machine<'_>) -> Option<Wal
     let columns = || Columns::plan(answer, table, device).map(Walk::Columns);
     let payloads = || PayloadPlan::of(answer, table, device).map(Walk::Payloads);
     rows.or_else(columns).or_else(payloads)
+}
+
+/// Whether rows, or what else a table has, have kernels of their own besides the walk over any view.
+pub(super) fn has_kernels(tally: Tally, table: &Table) -> bool {
+    if table.has_rows() { tally.has_rows(table.dtype) } else { tally.has_columns(table.dtype) }
 }
 
 /// Whether a table has rows that lie as such, which are not short.
@@ -277,20 +279,19 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
             };
             return bytes <= most || tables > 1 && idle;
         }
-        let some = if squares { SOME_ROWS_OF_SQUARES } else { SOME_ROWS };
+        if !squares {
+            return true;
+        }
         let ragged = !columns.is_aligned() && width >= 4 * NARROW;
-        let busy = tables * columns.strips() >= if squares { BUSY_STRIPS } else { 2 * BUSY_STRIPS };
+        let busy = tables * columns.strips() >= BUSY_STRIPS;
         let small = tables > 1 && columns.columns.saturating_mul(row) <= SMALL_TABLE;
-        let simple = !squares && table.dtype == DType::F16;
-        let tall = simple && tables == 1 && len >= TALL_TABLE && width >= NARROW;
         len >= FEW_ROWS
             && (bytes <= SMALL
-                || bytes <= MODEST && len >= some && !tall
+                || bytes <= MODEST && len >= SOME_ROWS
                 || bytes <= MODERATE && MANY_ROWS.contains(&len) && !busy
-                || bytes <= 2 * MODEST && size == 2 && many && !tall
-                || !simple && bytes <= MODERATE && many
-                || small && !busy && len >= some
-                || squares && ragged && bytes <= 4 * MODERATE && len >= MANY_ROWS.start && !busy
+                || bytes <= MODERATE && many
+                || small && !busy && len >= SOME_ROWS
+                || ragged && bytes <= 4 * MODERATE && len >= MANY_ROWS.start && !busy
                 || long && (bytes <= 2 * MODERATE && !busy || len >= LONG_COLUMN))
     } else {
         true

@@ -124,7 +124,7 @@ struct Rows {
 impl ShortRows {
     /// The launches for a table, if it is one of short rows.
     pub(super) fn plan(answer: Answer, table: &Table, device: Machine<'_>) -> Option<ShortRows> {
-        let tally = answer.tally().filter(|tally| tally.has_tables(table.dtype))?;
+        let tally = answer.tally().filter(|tally| tally.has_rows(table.dtype))?;
         let len = table.elements.len;
         let bytes = len.saturating_mul(table.dtype.size());
         let most = most_bytes(answer, table.dtype);

@@ -2,7 +2,6 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::catalogue::STRIDED_THREADS;
 use super::kernels::{Program, Tally};
 use super::layout::{Layout, Parameters};
 use super::route::{Launches, Machine};
@@ -13,12 +12,13 @@ use warpfold_core::DType;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::Kind;
 
-const THREADS: usize = STRIDED_THREADS;
 /// The most words of an accumulator that blocks leave for each other: `WORDS`
 /// there.
 pub(super) const MOST_WORDS: usize = 19;
 /// Elements for which a thread more is worth its fold.
 const FEW: usize = 8;
+/// The same of packs, whose chunks have so many.
+const CHUNK: usize = 32;
 /// Bytes that a thread has under way of a view whose elements lie together, and the
 /// elements of another.
 const BYTES_AT_ONCE: usize = 64;
@@ -61,20 +61,30 @@ fn power_below(n: usize) -> usize {
 }
 
 impl Sharing {
-    /// For elements of `size` bytes, on a device that runs `resident` blocks at once.
+    /// For elements of `size` bytes, on a device that has so many blocks of so many threads `at_once`.
     /// `costly` says that a thread's first element costs as much as some more; `alone` is
     /// what a block of such takes before others share its output.
-    fn of(layout: &Layout, size: usize, costly: bool, alone: usize, resident: usize) -> Sharing {
+    fn of(
+        layout: &Layout,
+        size: usize,
+        costly: bool,
+        alone: usize,
+        at_once: [usize; 2],
+    ) -> Sharing {
+        let [resident, threads] = at_once;
         let (outputs, len) = (layout.outputs.len.max(1), layout.units.len.max(1));
-        let wanted = resident * THREADS;
+        let wanted = resident * threads;
         // Units that neighbours read together at least, if they lie together; those for
         // which a thread more is worth its fold; and those that it has under way.
         let bytes = layout.unit * size;
         let (line, together) = (LINE / bytes, layout.unit > 1);
-        let batch = if together { BYTES_AT_ONCE.min(8 * bytes) / bytes } else { ELEMENTS_AT_ONCE };
-        let few = if together { batch } else { FEW };
+        let [batch, few] = match layout.pack() {
+            _ if together => [BYTES_AT_ONCE.min(8 * bytes) / bytes; 2],
+            1 => [ELEMENTS_AT_ONCE, FEW],
+            _ => [FEW, CHUNK],
+        };
         let ((kept, _), (reduced, run)) = (nearest(&layout.outputs), nearest(&layout.units));
-        let near = if kept < reduced { 1 } else { power_below(run) };
+        let near = if kept < reduced || layout.pack() > 1 { 1 } else { power_below(run) };
         let near = if costly { near.min(power_below(len / few)) } else { near };
         // Threads for what lies together: elements of an output, then outputs.
         let least = if near >= line {
@@ -82,16 +92,16 @@ impl Sharing {
             power_below(len / few).clamp(1, if costly { line.clamp(1, 32) } else { 32 })
         } else {
             let abreast = (line / near).min(outputs.next_power_of_two());
-            let most = THREADS / outputs.next_power_of_two().min(THREADS);
-            near.min(power_below(len)).max(most).min(THREADS / abreast.min(THREADS))
+            let most = threads / outputs.next_power_of_two().min(threads);
+            near.min(power_below(len)).max(most).min(threads / abreast.min(threads))
         };
-        let most = if near >= line { THREADS } else { (THREADS * near / line).max(least) };
-        let mut lanes = least.clamp(1, THREADS);
+        let most = if near >= line { threads } else { (threads * near / line).max(least) };
+        let mut lanes = least.clamp(1, threads);
         while lanes < most && outputs.saturating_mul(lanes) < wanted && few * lanes <= len {
             lanes *= 2;
         }
         let near = near.min(lanes);
-        let blocks = outputs.div_ceil(THREADS / lanes);
+        let blocks = outputs.div_ceil(threads / lanes);
         let least = len.div_ceil(BLOCK_ELEMENTS / layout.unit);
         // No fewer units for a thread than it takes at once.
         let most = (len / (lanes * batch)).max(1);
@@ -121,7 +131,7 @@ pub(super) fn wide_words(tally: Tally, dtype: DType) -> usize {
 /// The launch that makes the numbers of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Strided {
-    tally: Tally,
+    program: Program,
     sharing: Sharing,
     launch: Launch,
     at_once: u32,
@@ -135,14 +145,21 @@ impl Strided {
     /// The launch for a view, if one takes it.
     pub(super) fn plan(answer: Answer, layout: &Layout, device: Machine<'_>) -> Option<Strided> {
         let tally = answer.tally()?;
-        let at_once = device.blocks_at_once(Program::Strided(tally, answer.dtype).blocks());
+        let program = match layout.pack() {
+            1 => Program::Strided(tally, answer.dtype),
+            _ => Program::Packs(answer.dtype),
+        };
+        let at_once = device.blocks_at_once(program.blocks());
+        let threads = program.threads();
         let of_sums = answer.is_of_sums() || tally == Tally::LogSumExps;
         let costly = answer.dtype.is_float() && of_sums;
-        let size = answer.dtype.size();
+        let size = answer.dtype.size() * layout.pack();
         // Blocks that a caller forces are there.
         let alone = if device.shape.blocks.is_some() { 0 } else { ALONE };
-        let mut sharing = Sharing::of(layout, size, costly, alone, at_once as usize);
-        let (outputs, wide) = (layout.outputs.len, wide_words(tally, answer.dtype));
+        let resident = [at_once as usize, threads as usize];
+        let mut sharing = Sharing::of(layout, size, costly, alone, resident);
+        let outputs = layout.outputs.len * layout.pack();
+        let wide = wide_words(tally, answer.dtype);
         let zeros = sharing.blocks.saturating_add(outputs.saturating_mul(wide));
         let partials = outputs.saturating_mul(sharing.splits * MOST_WORDS);
         let mut workspace = [8 * zeros as u64, 8 * partials as u64];
@@ -159,16 +176,16 @@ impl Strided {
         let blocks = u32::try_from(sharing.blocks).ok().filter(|&n| n < 1 << 30)?;
         let splits = u16::try_from(sharing.splits).ok()?;
         let grid = [blocks, u32::from(splits), 1];
-        let launch = Launch { grid, ..Launch::linear(1, THREADS as u32) };
+        let launch = Launch { grid, ..Launch::linear(1, threads) };
         let together = layout.unit > 1;
         let bytes_of_a_thread = if together { BYTES_AT_ONCE } else { ELEMENTS_AT_ONCE * size };
-        Some(Strided { tally, sharing, launch, at_once, workspace, bytes_of_a_thread })
+        Some(Strided { program, sharing, launch, at_once, workspace, bytes_of_a_thread })
     }
 
     /// What this launch is like.
-    pub(super) fn launches(&self, answer: Answer) -> Launches {
+    pub(super) fn launches(&self) -> Launches {
         Launches {
-            kernel: self.program(answer).name(),
+            kernel: self.program.name(),
             count: 1,
             launch: self.launch,
             blocks_at_once: self.at_once,
@@ -181,10 +198,6 @@ impl Strided {
     pub(super) fn launch_of_ends(&self) -> Launch {
         let [blocks, splits, depth] = self.launch.grid;
         Launch { grid: [2 * blocks, splits, depth], ..self.launch }
-    }
-
-    fn program(&self, answer: Answer) -> Program {
-        Program::Strided(self.tally, answer.dtype)
     }
 }
 
@@ -229,7 +242,7 @@ impl Engine {
             parameters.wides = shared + 8 * sharing.blocks as u64;
             parameters.partials = left;
         }
-        let kernel = self.program(plan.program(answer))?;
+        let kernel = self.program(plan.program)?;
         // SAFETY: the kernels take this block; they read the view's elements, write an
         // answer for each output, and use the scratch memory, which has room for all
         // that share an output.
@@ -239,6 +252,7 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::catalogue::STRIDED_THREADS as THREADS;
     use super::*;
 
     /// On an H200: of an array in C order, some axes of which are reduced.
@@ -251,7 +265,7 @@ mod tests {
             stride *= len.cast_signed();
         }
         let layout = Layout::new(0, size, &kept, &reduced, false)?;
-        Some((Sharing::of(&layout, size, costly, ALONE, 132 * 4), layout))
+        Some((Sharing::of(&layout, size, costly, ALONE, [132 * 4, THREADS]), layout))
     }
 
     fn of_sums(size: usize, axes: &[(usize, bool)]) -> Sharing {
