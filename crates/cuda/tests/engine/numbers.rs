@@ -1579,12 +1579,15 @@ fn packs(engines: &[Engine], seed: u64, rounds: usize, most: usize) {
         let layout = Layout::columns(&shape, size, before, gap);
         let sample = with_element!(dtype, T => {
             let mut items: Vec<T> = (0..layout.bytes / size).map(|_| from_f64(random.unit() - 0.25)).collect();
-            // From some element on, a few of a kind.
+            // Down some columns, from some row on, elements of a kind.
+            let step = layout.strides[1] as usize / size;
             for _ in 0..random.place(4) {
                 let kind = LOST[random.place(LOST.len())];
-                let n = 1 + random.place(items.len());
-                let first = random.place(items.len() - n + 1);
-                items[first..first + n].copy_from_slice(&lost::<T>(kind, n, &mut random));
+                let n = (1 + random.place(rows)).max(3).min(rows);
+                let column = layout.offset / size + random.place(shape[2]) + random.place(rows - n + 1) * step;
+                for (i, x) in lost::<T>(kind, n, &mut random).into_iter().enumerate() {
+                    items[column + i * step] = x;
+                }
             }
             Sample::of(layout.clone(), &items)
         });
