@@ -11,16 +11,16 @@ struct PackedTotal : FloatTotal<T> {
     using typename Base::Asked, typename Base::Bits;
     using Format = Element<T>;
     static constexpr u32 PACK = 16 / sizeof(Bits);
-    // What these keep is all shared memory that a block has.
+    // Kept has 37 KiB then, of the 48 KiB of shared memory that a block may declare.
     static constexpr u32 THREADS = 1024 / PACK;
-    // Elements of an output that are under way.
+    // Elements of an output that a thread has under way: 128 bytes of all.
     static constexpr int AT_ONCE = 8;
 
     __device__ __forceinline__ PackedTotal() {}
     __device__ __forceinline__ PackedTotal(const Base &total) : Base(total) {}
 
-    // Sums of a chunk of up to 2^LOG_CHUNK elements of every output, side by side, as an add waits for the one before it. A plain f64 has each, if
-    // elements are as near each other as that.
+    // Plain f64 sums of a chunk of up to 2^LOG_CHUNK elements of every output, which are exact if these are near each other (range.cuh). The outputs'
+    // adds go side by side, as each waits for the one before it.
     static constexpr int LOG_CHUNK = sizeof(Bits) == 2 ? 7 : 5;
     static_assert(HAS_NAN == 1 && HAS_POSITIVE == 2 && HAS_NEGATIVE == 4 && LOG_CHUNK < 8, "three bits and a byte of a note");
     struct Chunk {
