@@ -175,12 +175,12 @@ impl Tally {
 
     /// The same of columns.
     pub(super) fn has_columns(self, dtype: DType) -> bool {
-        self.has_rows(dtype) && !(self == Tally::Sums && dtype.is_float())
+        self.has_rows(dtype) && self.entries().1.module(dtype).is_some()
     }
 
     /// Whether views have a kernel that takes elements of neighbouring outputs together.
     pub(super) fn has_packs(self, dtype: DType) -> bool {
-        self == Tally::Sums && dtype.is_float() && dtype != DType::F64
+        self == Tally::Sums && STRIDED_PACKED_SUMS.module(dtype).is_some()
     }
 
     /// Whether it sums squares.

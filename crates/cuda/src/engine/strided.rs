@@ -15,14 +15,15 @@ use warpfold_core::op::Kind;
 /// The most words of an accumulator that blocks leave for each other: `WORDS`
 /// there.
 pub(super) const MOST_WORDS: usize = 19;
-/// Elements for which a thread more is worth its fold.
+/// Elements for which a thread more is worth its fold, and the same of packs, in chunks.
 const FEW: usize = 8;
-/// The same of packs, whose chunks have so many.
-const CHUNK: usize = 32;
+const FEW_IN_PACKS: usize = 32;
 /// Bytes that a thread has under way of a view whose elements lie together, and the
 /// elements of another.
 const BYTES_AT_ONCE: usize = 64;
 const ELEMENTS_AT_ONCE: usize = 16;
+/// Packs that a thread has under way.
+const PACKS_AT_ONCE: usize = 8;
 /// The most elements of a block: the superaccumulator in shared memory counts its
 /// carries in 32 bits.
 const BLOCK_ELEMENTS: usize = 1 << 29;
@@ -81,7 +82,7 @@ impl Sharing {
         let [batch, few] = match layout.pack() {
             _ if together => [BYTES_AT_ONCE.min(8 * bytes) / bytes; 2],
             1 => [ELEMENTS_AT_ONCE, FEW],
-            _ => [FEW, CHUNK],
+            _ => [PACKS_AT_ONCE, FEW_IN_PACKS],
         };
         let ((kept, _), (reduced, run)) = (nearest(&layout.outputs), nearest(&layout.units));
         let near = if kept < reduced || layout.pack() > 1 { 1 } else { power_below(run) };
@@ -158,8 +159,7 @@ impl Strided {
         let alone = if device.shape.blocks.is_some() { 0 } else { ALONE };
         let resident = [at_once as usize, threads as usize];
         let mut sharing = Sharing::of(layout, size, costly, alone, resident);
-        let outputs = layout.outputs.len * layout.pack();
-        let wide = wide_words(tally, answer.dtype);
+        let (outputs, wide) = (layout.outputs.len * layout.pack(), wide_words(tally, answer.dtype));
         let zeros = sharing.blocks.saturating_add(outputs.saturating_mul(wide));
         let partials = outputs.saturating_mul(sharing.splits * MOST_WORDS);
         let mut workspace = [8 * zeros as u64, 8 * partials as u64];
@@ -177,8 +177,11 @@ impl Strided {
         let splits = u16::try_from(sharing.splits).ok()?;
         let grid = [blocks, u32::from(splits), 1];
         let launch = Launch { grid, ..Launch::linear(1, threads) };
-        let together = layout.unit > 1;
-        let bytes_of_a_thread = if together { BYTES_AT_ONCE } else { ELEMENTS_AT_ONCE * size };
+        let bytes_of_a_thread = match layout.pack() {
+            _ if layout.unit > 1 => BYTES_AT_ONCE,
+            1 => ELEMENTS_AT_ONCE * size,
+            _ => PACKS_AT_ONCE * size,
+        };
         Some(Strided { program, sharing, launch, at_once, workspace, bytes_of_a_thread })
     }
 

@@ -1473,10 +1473,15 @@ fn far_floats_are_loaded_once() {
     let sim = Arc::new(Sim::new(Options { counters: true, ..Options::default() }));
     let device: Arc<dyn Device> = Arc::<Sim>::clone(&sim);
     let mut random = Random(thorough::seed(451));
-    for (dtype, reach) in [(DType::F64, 499), (DType::F32, 123)] {
+    // Of packs, threads have whole batches: behind the last element, they load another one once more.
+    let shapes = [[8, 300], [100, 40], [3000, 10]];
+    let of_packs = [[16, 300], [128, 40], [3072, 12]];
+    let squares = [Op::Norm2, Op::Var, Op::Std];
+    for (dtype, reach, in_packs) in
+        [(DType::F64, 499, false), (DType::F32, 123, false), (DType::F32, 123, true)]
+    {
         // Blocks share the last ones.
-        // Threads have whole batches: behind the last element, they load another one once more.
-        for [len, outputs] in [[16, 300], [128, 40], [3072, 12]] {
+        for [len, outputs] in if in_packs { of_packs } else { shapes } {
             let (count, shared) = (len * outputs, len > 1000);
             let sample = with_element!(dtype, T => {
                 let one = |random: &mut Random| {
@@ -1486,16 +1491,20 @@ fn far_floats_are_loaded_once() {
                 let items: Vec<T> = (0..count).map(|_| one(&mut random)).collect();
                 Sample::of(Layout::contiguous(&[len, outputs], dtype.size()), &items)
             });
-            let of_sums = if shared { [Op::Norm1; 2] } else { [Op::Sum, Op::Mean] };
-            for op in of_sums.into_iter().chain([Op::Norm2, Op::Var, Op::Std]) {
+            let sums = if shared { [Op::Norm1; 2] } else { [Op::Sum, Op::Mean] };
+            let ops = match (dtype, in_packs) {
+                (_, true) => sums.to_vec(),
+                (DType::F32, _) => squares.to_vec(),
+                _ => [&sums[..], &squares].concat(),
+            };
+            for op in ops {
                 sim.take_reports();
                 check(&walkers(&device)[1], op, &sample, &[true, false], "far apart");
                 let reports = sim.take_reports();
                 let counted = reports[0].outcome.counters.as_ref().unwrap().total();
                 let (loaded, bytes) =
                     (counted.global_loads.bytes_asked, (count * dtype.size()) as u64);
-                // Packs take a chunk that is not exact once more.
-                let in_packs = dtype == DType::F32 && matches!(op, Op::Sum | Op::Mean | Op::Norm1);
+                // A chunk of packs that is not exact comes once more.
                 let more = match (in_packs, shared) {
                     (true, _) => bytes + bytes / 16,
                     (_, true) => bytes / 3,
