@@ -41,6 +41,55 @@ struct OutputsAt {
     __device__ __forceinline__ const char *of(const Abreast &all, u32 a) const { return data + u64(a * all.elements) * SIZE; }
 };
 
+// Accumulators of few elements name the general ones that answer when they do not.
+template <class Acc, class = void>
+struct GeneralOf {
+    using Type = Acc;
+    static constexpr bool IS_FEW = false, HAS_AGAIN = false, SHIFTS = false, SETTLES_LATER = false;
+};
+template <class Acc>
+struct GeneralOf<Acc, decltype(void(sizeof(typename Acc::General)))> {
+    using Type = typename Acc::General;
+    static constexpr bool IS_FEW = true, HAS_AGAIN = Acc::HAS_AGAIN, SHIFTS = Acc::SHIFTS, SETTLES_LATER = Acc::SETTLES_LATER;
+};
+
+// Takes the elements of outputs, U of each at once, output by output: as those that are far APART where that is known.
+template <int U, bool APART, class Acc, u32 A, class Load>
+__device__ __forceinline__ void take_packs(Acc (&acc)[A], const Layout &layout, const Places &its, const char *data, const Load &load,
+    const typename Acc::Asked &asked)
+{
+    using Bits = typename Acc::Bits;
+    const Bits fill = Bits(asked.fill());
+    const bool omits = layout.omits();
+#pragma unroll 1
+    for (u32 e = its.first; e < its.last; e += U * its.step) {
+        PackBatch<U, Acc, A> batch(layout, its, e, data, sizeof(Bits), load);
+        Bits bits[U][A];
+        batch.elements(bits);
+        const auto number = [&](int unit, int) { return u64(layout.first_element + batch.places[unit].number); };
+#pragma unroll
+        for (u32 a = 0; a < A; ++a) {
+            Elements<Bits, U> some;
+#pragma unroll
+            for (int k = 0; k < U; ++k)
+                some.bits[k] = batch.is_there(its, e, k) ? bits[k][a] : fill;
+            if (omits)
+                omit(acc[a], some.bits, fill);
+            if constexpr (GeneralOf<Acc>::SHIFTS) {
+                if (e == its.first)
+                    acc[a].begin(bits[0][a]);
+#pragma unroll
+                for (int k = 1; k < U; ++k)
+                    some.bits[k] = batch.is_there(its, e, k) ? bits[k][a] : acc[a].first;
+            }
+            if constexpr (APART)
+                acc[a].settle(some, asked);
+            else
+                give<1>(acc[a], some, number, asked);
+        }
+    }
+}
+
 // Loads elements of a thread's outputs.
 template <class At>
 struct OutputPacks {

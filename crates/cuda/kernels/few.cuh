@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include "float_squares.cuh"
 #include "float_total.cuh"
+#include "square_total.cuh"
 #include "strided_prods.cuh"
 
 constexpr u64 FEW_ELEMENTS = 16;
@@ -76,8 +76,8 @@ struct FewFloats<f64> : FloatTotal<f64> {
 // off by less than (3 n^2 + 4 n) u S2 < 2^-43 S2; and as there are n - 1 differences that are not 0, S1^2 <= (n - 1) S2, it is S2 at least:
 // nothing cancels. The rest are roundings of 2^-53.
 template <class T, bool SPREAD>
-struct FewSquares : FewOf<FloatSquares<T, SPREAD>> {
-    using Base = FewOf<FloatSquares<T, SPREAD>>;
+struct FewSquares : FewOf<SquareTotal<T, SPREAD>> {
+    using Base = FewOf<SquareTotal<T, SPREAD>>;
     using typename Base::Asked, typename Base::Bits;
     using Format = Element<T>;
     static constexpr bool SHIFTS = SPREAD, SETTLES_LATER = true;
@@ -164,8 +164,8 @@ struct FewSquares : FewOf<FloatSquares<T, SPREAD>> {
 // rounded once, as the first element differs from itself by 0. If it is rounded, it is 2^-1021 at least without the power of two, so that
 // its half is normal and not rounded again. An element that lost something is so far below the other one that this is the difference.
 template <bool SPREAD>
-struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
-    using Base = FewOf<FloatSquares<f64, SPREAD>>;
+struct FewSquares<f64, SPREAD> : FewOf<SquareTotal<f64, SPREAD>> {
+    using Base = FewOf<SquareTotal<f64, SPREAD>>;
     using typename Base::Asked, typename Base::Bits;
     static constexpr bool SHIFTS = SPREAD;
 

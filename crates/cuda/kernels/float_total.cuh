@@ -1,27 +1,23 @@
 // The exact total of floats that come in any order and may be as far apart as they like, in registers: an accumulator for walks that know
 // nothing of floats.
 //
-// An add is off by its error exactly (Knuth 1969). So a total is `sum`, a rounded sum, and all errors; `error` is their rounded sum, and what
-// that rounds off, term by term, is what `far` adds up: `size` has the magnitudes of these terms. Where `size` is 0, sum + error is the total.
-// Elsewhere the total is sum + error + far, but for what `far` is off by. It has fewer than 4 terms for each element: one where it is taken
-// in, and three for a merge, of which there are fewer than elements where both sides have any. With u = 2^-53 and n < 2^40 elements, far and
-// size are plain sums of 4 n terms in some order, off by less than 4 n u (1 + 4 n u) of the magnitudes and so by less than 8 n u of `size`.
-//
 // So nearly every answer is known, whatever the elements are. It is not where they cancel to far less than themselves: whoever walks has to
 // bring them once more then, to superaccumulators.
 //
 // Sums of elements below 2^960 stay in the format of f64. With a larger one, everything is taken times 2^-100 from then on. What that loses
-// of anything is below 2^-1074, and no more than a loss for each element and merge: `size` is TINY at least then, which times n is more.
+// of anything is below 2^-1074, and no more than a loss for each element and merge, which `size` says then.
 
 #pragma once
 
+#include "cascaded_sum.cuh"
 #include "exact_answer.cuh"
 #include "spread.cuh"
 #include "trouble.cuh"
 #include "units.cuh"
 
 template <class T>
-struct FloatTotal {
+struct FloatTotal : CascadedSum<true> {
+    using Sum = CascadedSum<true>;
     using Item = T;
     using Format = Element<T>;
     using Bits = typename Format::Bits;
@@ -33,23 +29,12 @@ struct FloatTotal {
     static constexpr int WIDE_WORDS = Wides::WORDS;
     // Small sums are taken times 2^SMALL, and of large elements times 2^-DOWN.
     static constexpr int SMALL = 512, DOWN = 100;
-    static constexpr f64 TINY = 0x1p-1000;
     // The upper half of 2^960.
     static constexpr u32 LARGE = u32(1023 + 960) << 20;
 
-    f64 sum = 0.0, error = 0.0, far = 0.0, size = 0.0;
     f64 power = 1.0; // of two, which f64 are taken times
     u32 trouble = 0;
     u32 missing = 0; // NaNs that are as if they were not there
-
-    __device__ __forceinline__ void include(f64 x)
-    {
-        const Double next = two_sum(sum, x), left = two_sum(error, next.lo);
-        sum = next.hi;
-        error = left.hi;
-        far = add(far, left.lo);
-        size = add(size, fabs(left.lo));
-    }
 
     // Takes a batch as one term if its elements are so near each other that plain adds are exact (range.cuh).
     template <int N>
@@ -71,10 +56,8 @@ struct FloatTotal {
     __device__ __forceinline__ void scale()
     {
         power = of_bits(u64(1023 - DOWN) << 52);
-        sum = mul(sum, power);
-        error = mul(error, power);
-        far = mul(far, power);
-        size = add(mul(size, power), TINY);
+        Sum::scale(power);
+        lose();
     }
 
     // Whether an element is not finite, or of f64 too large for what there is.
@@ -149,36 +132,27 @@ struct FloatTotal {
             else
                 other.scale();
         }
-        const Double next = two_sum(sum, other.sum), both = two_sum(error, other.error), left = two_sum(both.hi, next.lo);
-        sum = next.hi;
-        error = left.hi;
-        far = add(add(far, other.far), add(both.lo, left.lo));
-        size = add(add(size, other.size), add(fabs(both.lo), fabs(left.lo)));
+        Sum::merge(other);
         trouble |= other.trouble;
         missing += other.missing;
     }
 
-    static constexpr int WORDS = 5;
+    static constexpr int SUMS = Sum::WORDS, WORDS = SUMS + 1;
     __device__ __forceinline__ u64 word(int w) const
     {
-        return w < 4 ? bits_of(w == 0 ? sum : w == 1 ? error : w == 2 ? far : size) : u64(missing) << 32 | u32(LONG && power != 1.0) << 16 | trouble;
+        return w < 4 ? bits_of(Sum::word(w)) : u64(missing) << 32 | u32(LONG && power != 1.0) << 16 | trouble;
     }
     static __device__ __forceinline__ FloatTotal of_words(const u64 (&words)[WORDS])
     {
         FloatTotal all;
-        all.sum = of_bits(words[0]);
-        all.error = of_bits(words[1]);
-        all.far = of_bits(words[2]);
-        all.size = of_bits(words[3]);
+        static_cast<Sum &>(all) = Sum::of_words(words);
         all.trouble = u32(words[4]) & 0xffff;
         all.power = LONG && u32(words[4]) >> 16 != 0 ? of_bits(u64(1023 - DOWN) << 52) : 1.0;
         all.missing = u32(words[4] >> 32);
         return all;
     }
 
-    // Whether the answer of elements of which n count is known. The total is all.hi + rest.hi + rest.lo, off by less than `off`: what `far` is
-    // off by, and what rounding rest.lo once more costs. Any of these that leaves the format below is of sums so small that they are exact.
-    // Rounding does not change the order of numbers. Sums of a few elements often lie in the middle between two numbers but for far smaller
+    // Whether the answer of elements of which n count is known. Rounding does not change the order of numbers. Sums of a few elements often lie in the middle between two numbers but for far smaller
     // ones, which rest.lo says (Boldo and Melquiond 2008).
     __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
     {
@@ -216,10 +190,10 @@ struct FloatTotal {
             answer = NOT_A_NUMBER<T>;
             return true;
         }
-        const Double all = two_sum(sum, error), rest = two_sum(all.lo, far);
         // There may be an initial element beside them.
-        const f64 of_size = mul(f64(n + 1), of_bits(u64(1023 - 50) << 52));
-        const f64 off = size == 0.0 ? 0.0 : add(mul(size, of_size), mul(fabs(rest.lo), of_bits(u64(1023 - 51) << 52)));
+        const KnownSum all = known(n + 1);
+        const Double rest = all.rest;
+        const f64 off = all.off;
         const f64 real = add(all.hi, rest.hi);
         // What is not finite here is NaN there.
         if (!is_finite(real) || !is_finite(off))
@@ -292,8 +266,6 @@ struct FloatTotal {
     }
 
     __device__ __forceinline__ bool is_lost() const { return (trouble & IS_LOST) != 0; }
-    // Whether sum + error may be less than the whole total.
-    __device__ __forceinline__ bool is_cut() const { return size != 0.0; }
     // Whether blocks leave parts that are cut. For a total that is lost only when the parts are together, one block has to bring all elements, of
     // which superaccumulators take fewer than 2^29.
     static __device__ __forceinline__ bool leaves_cut(const Asked &asked) { return asked.n >> 29 == 0; }
@@ -319,13 +291,7 @@ struct FloatTotal {
     // Adds a total that is neither lost nor cut.
     __device__ __forceinline__ void deposit(Wides &wides) const
     {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const u64 bits = bits_of(i == 0 ? sum : error);
-            const int exponent = int(bits >> 52) & 0x7ff;
-            const u64 significand = (bits & ((u64(1) << 52) - 1)) | u64(exponent != 0) << 52;
-            wides.deposit(bits >> 63 != 0, significand, max(exponent, 1) - 1075);
-        }
+        Sum::deposit(wides);
         if ((trouble & HAS_NAN) != 0)
             wides.count(Wides::NOT_A_NUMBER);
         if ((trouble & HAS_POSITIVE) != 0)

@@ -104,14 +104,14 @@ struct IntegerSquaresOf {
                     divisor = asked.n * freedom(asked.ask, asked.n);
                 }
                 const Double real = fast_two_sum(mul(f64(u32(low >> 32)), of_bits(u64(1023 + 32) << 52)), f64(u32(low)));
-                answer = divisor == 0 ? NOT_A_NUMBER<f64> : low == 0 ? 0 : real_answer(total, real, divisor, 0, asks_root(asked.ask));
+                answer = divisor == 0 ? NOT_A_NUMBER<f64> : low == 0 ? 0 : real_answer(total, real, divisor, asks_root(asked.ask));
                 return;
             }
 #pragma unroll
             for (int w = 0; w < Squares::WORDS; ++w)
                 total.word[w] = squares.word[w];
             const u64 low = sum.word(0);
-            answer = scaled_answer(total, Sum::WORDS > 1 ? i64(sum.word(Sum::WORDS - 1)) : i64(low) >> 63, low, 0, asked.ask, asked.n);
+            answer = scaled_answer(total, Sum::WORDS > 1 ? i64(sum.word(Sum::WORDS - 1)) : i64(low) >> 63, low, asked.ask, asked.n);
             return;
         }
         const auto square = [&](int i) { return i64(u32(squares.word[i / 2] >> 32 * (i % 2))); };

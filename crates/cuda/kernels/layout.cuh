@@ -100,7 +100,7 @@ struct Layout {
     u64 apart;          // from the answers to the first of two asks to those of the second
     u64 initial;        // the bits of one more element of every output, if there is one
     u32 row;            // of packs (packs.cuh): outputs of the fastest axis
-    u32 bytes;          // and of what places of outputs and elements are multiples
+    u32 bytes;          // and bytes that places of elements count
 
     __device__ __forceinline__ bool is_absolute() const { return (flags & ABSOLUTE) != 0; }
     // Whether NaNs are as if they were not there.

@@ -33,8 +33,8 @@ template <class T>
 __device__ __forceinline__ bool nearest_real(Double x, f64 n, f64 rest, int exponent, bool root, typename Element<T>::Bits &answer, f64 part = 0.0)
 {
     constexpr bool LONG = sizeof(typename Element<T>::Bits) == 8;
-    // No answer in f64 would be sure, and few others.
-    if (!(part < of_bits(u64(1023 - 54) << 52)))
+    // No answer would be sure, or few of them.
+    if (!(part < of_bits(u64(1023 - (LONG ? 54 : 30)) << 52)))
         return false;
     x = over(x, n, rest);
     if (root) {

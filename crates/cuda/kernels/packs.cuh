@@ -4,52 +4,6 @@
 
 #include "layout.cuh"
 #include "unaligned.cuh"
-#include "units.cuh"
-
-// Whether accumulators want to know how many elements are missing.
-template <class Acc, class = void>
-constexpr bool COUNTS_MISSING = false;
-template <class Acc>
-constexpr bool COUNTS_MISSING<Acc, decltype(void(sizeof(Acc::missing)))> = true;
-
-// Puts what changes nothing in the place of NaNs.
-template <class Acc, int N>
-__device__ __forceinline__ void omit(Acc &acc, typename Acc::Bits (&bits)[N], typename Acc::Bits fill)
-{
-    if constexpr (Element<typename Acc::Item>::FLOAT) {
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-            const bool is_nan = Element<typename Acc::Item>::is_nan(bits[k]);
-            if constexpr (COUNTS_MISSING<Acc>)
-                acc.missing += is_nan;
-            bits[k] = is_nan ? fill : bits[k];
-        }
-    }
-}
-
-// Gives an accumulator elements by the unit of V.
-template <int V, class Acc, int N, class Number>
-__device__ __forceinline__ void give(Acc &acc, const Elements<typename Acc::Bits, N> &some, Number number, const typename Acc::Asked &asked)
-{
-    if constexpr (Acc::SETTLES) {
-        if (!acc.template take<V>(some.bits, number, asked))
-            acc.settle(some, asked);
-    } else {
-        acc.template take<V>(some.bits, number, asked);
-    }
-}
-
-// Accumulators of few elements name the general ones that answer when they do not.
-template <class Acc, class = void>
-struct GeneralOf {
-    using Type = Acc;
-    static constexpr bool IS_FEW = false, HAS_AGAIN = false, SHIFTS = false, SETTLES_LATER = false;
-};
-template <class Acc>
-struct GeneralOf<Acc, decltype(void(sizeof(typename Acc::General)))> {
-    using Type = typename Acc::General;
-    static constexpr bool IS_FEW = true, HAS_AGAIN = Acc::HAS_AGAIN, SHIFTS = Acc::SHIFTS, SETTLES_LATER = Acc::SETTLES_LATER;
-};
 
 // Elements side by side. They stay words until they are used: as elements of 16 bits they would be as many registers.
 template <class Bits, int A>
@@ -153,40 +107,3 @@ struct PackBatch {
             memcpy(bits[k], &packs[k], sizeof(packs[k]));
     }
 };
-
-// Takes the elements of outputs, U of each at once, output by output: as those that are far APART where that is known.
-template <int U, bool APART, class Acc, u32 A, class Load>
-__device__ __forceinline__ void take_packs(Acc (&acc)[A], const Layout &layout, const Places &its, const char *data, const Load &load,
-    const typename Acc::Asked &asked)
-{
-    using Bits = typename Acc::Bits;
-    const Bits fill = Bits(asked.fill());
-    const bool omits = layout.omits();
-#pragma unroll 1
-    for (u32 e = its.first; e < its.last; e += U * its.step) {
-        PackBatch<U, Acc, A> batch(layout, its, e, data, sizeof(Bits), load);
-        Bits bits[U][A];
-        batch.elements(bits);
-        const auto number = [&](int unit, int) { return u64(layout.first_element + batch.places[unit].number); };
-#pragma unroll
-        for (u32 a = 0; a < A; ++a) {
-            Elements<Bits, U> some;
-#pragma unroll
-            for (int k = 0; k < U; ++k)
-                some.bits[k] = batch.is_there(its, e, k) ? bits[k][a] : fill;
-            if (omits)
-                omit(acc[a], some.bits, fill);
-            if constexpr (GeneralOf<Acc>::SHIFTS) {
-                if (e == its.first)
-                    acc[a].begin(bits[0][a]);
-#pragma unroll
-                for (int k = 1; k < U; ++k)
-                    some.bits[k] = batch.is_there(its, e, k) ? bits[k][a] : acc[a].first;
-            }
-            if constexpr (APART)
-                acc[a].settle(some, asked);
-            else
-                give<1>(acc[a], some, number, asked);
-        }
-    }
-}

@@ -61,6 +61,39 @@ struct OneByOne : Tally {
     }
 };
 
+// Whether accumulators want to know how many elements are missing.
+template <class Acc, class = void>
+constexpr bool COUNTS_MISSING = false;
+template <class Acc>
+constexpr bool COUNTS_MISSING<Acc, decltype(void(sizeof(Acc::missing)))> = true;
+
+// Puts what changes nothing in the place of NaNs.
+template <class Acc, int N>
+__device__ __forceinline__ void omit(Acc &acc, typename Acc::Bits (&bits)[N], typename Acc::Bits fill)
+{
+    if constexpr (Element<typename Acc::Item>::FLOAT) {
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            const bool is_nan = Element<typename Acc::Item>::is_nan(bits[k]);
+            if constexpr (COUNTS_MISSING<Acc>)
+                acc.missing += is_nan;
+            bits[k] = is_nan ? fill : bits[k];
+        }
+    }
+}
+
+// Gives an accumulator elements by the unit of V.
+template <int V, class Acc, int N, class Number>
+__device__ __forceinline__ void give(Acc &acc, const Elements<typename Acc::Bits, N> &some, Number number, const typename Acc::Asked &asked)
+{
+    if constexpr (Acc::SETTLES) {
+        if (!acc.template take<V>(some.bits, number, asked))
+            acc.settle(some, asked);
+    } else {
+        acc.template take<V>(some.bits, number, asked);
+    }
+}
+
 // Threads of a block.
 template <class Acc, class = void>
 constexpr u32 THREADS_OF = STRIDED_THREADS;
@@ -94,7 +127,7 @@ constexpr u32 PACK = 1;
 template <class Acc>
 constexpr u32 PACK<Acc, decltype(void(sizeof(Acc::PACK)))> = Acc::PACK;
 
-// Bytes that a place's elements count.
+// Bytes that places of elements count.
 template <class Acc>
 __device__ __forceinline__ u32 bytes_of(const Layout &layout)
 {
@@ -111,7 +144,7 @@ __device__ __forceinline__ Output output_at(const Layout &layout, u32 output)
 {
     constexpr u32 P = PACK<Acc>;
     const Place place = layout.outputs.at(output / P);
-    Output its = {layout.data + u64(place.elements) * bytes_of<Acc>(layout), layout.first_output + place.number};
+    Output its = {layout.data + u64(place.elements) * sizeof(typename Acc::Bits), layout.first_output + place.number};
     if constexpr (P > 1) {
         const u32 first = place.inner * P;
         const i32 on = i32(output % P + min(first, layout.row - P) - first);
@@ -375,12 +408,20 @@ __device__ __forceinline__ Acc fold_lanes(const Acc &acc, const Share &share)
         return fold_here(acc, share);
 }
 
-// Where the p-th block of those that share an output leaves what it has.
+// Blocks that share packs merge what they have left by groups of so many, and then what groups have: `MERGED` in the engine.
+constexpr u32 MERGED = 32;
+template <class Acc>
+__device__ __forceinline__ u32 merge_groups()
+{
+    return PACK<Acc> > 1 && gridDim.y > MERGED ? (gridDim.y + MERGED - 1) / MERGED : 0;
+}
+
+// Where the p-th block of those that share an output leaves what it has, and groups of them behind all blocks.
 template <class Acc>
 __device__ __forceinline__ u64 *partial(const Layout &layout, u32 output, u32 p)
 {
     const u64 place = HAS_ENDS<Acc> ? u64(layout.which_end()) * layout.outputs.len + output : output;
-    return layout.partials + (place * gridDim.y + p) * Acc::WORDS;
+    return layout.partials + (place * (gridDim.y + merge_groups<Acc>()) + p) * Acc::WORDS;
 }
 
 template <class Acc>
@@ -449,8 +490,9 @@ __device__ __noinline__ void absorb_elements(typename Acc::Wides &wides, const L
 
 // Leaves the answers of a batch. All threads of the block call it.
 template <class Acc>
-__device__ __forceinline__ void write_batch(const Layout &layout, const LostOutputs<PACK<Acc> * THREADS_OF<Acc>> &lost, u32 first, u32 some, const typename Acc::Asked &asked)
+__device__ __forceinline__ void write_batch(const Layout &layout, u32 first, u32 some, const typename Acc::Asked &asked)
 {
+    const auto &lost = shared_room<StridedRoom<Acc>>().lost;
     const u32 own = StridedRoom<Acc>::Batch::own(), i = first + own;
     if (own < some)
         write_lost<Acc, StridedRoom<Acc>>(own, layout.out, output_at<Acc>(layout, lost.output[i]).number, without(asked, lost.missing[i]));
@@ -469,7 +511,7 @@ __device__ __noinline__ void find_again(const Layout &layout, const typename Acc
     };
     room.batch.find(lost.count, layout.log_near != 0, add, [&](u32 first, u32 some) {
         if (gridDim.y == 1)
-            return write_batch<Acc>(layout, lost, first, some, asked);
+            return write_batch<Acc>(layout, first, some, asked);
 #pragma unroll 1
         for (u32 w = threadIdx.x; w < some * Acc::WIDE_WORDS; w += THREADS_OF<Acc>) {
             const u32 i = w / Acc::WIDE_WORDS, word = w % Acc::WIDE_WORDS;
@@ -508,18 +550,18 @@ __device__ __noinline__ void fold_again(const Layout &layout, const typename Acc
             }
         }
     };
-    room.batch.find(lost.count, true, add, [&](u32 first, u32 some) { write_batch<Acc>(layout, lost, first, some, asked); });
+    room.batch.find(lost.count, true, add, [&](u32 first, u32 some) { write_batch<Acc>(layout, first, some, asked); });
 }
 
-// Whether this is the last of the blocks that share its outputs: all have left their parts. All threads of the block call it.
-__device__ __forceinline__ bool is_last_of_outputs(const Layout &layout)
+// Whether this is the last of so many blocks that take a ticket there: all have left their parts. All threads of the block call it.
+__device__ __forceinline__ bool is_last_of(u64 *ticket, u32 count)
 {
     __shared__ bool is_last;
     __syncthreads();
     if (threadIdx.x == 0) {
         // What the block has written is there before its ticket is, and what others have is read after theirs.
         __threadfence();
-        is_last = atomicInc(reinterpret_cast<u32 *>(layout.tickets + blockIdx.x), gridDim.y - 1) == gridDim.y - 1;
+        is_last = atomicInc(reinterpret_cast<u32 *>(ticket), count - 1) == count - 1;
         __threadfence();
     }
     __syncthreads();
@@ -563,7 +605,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
             for (int w = 0; w < Acc::WORDS; ++w)
                 partial<Acc>(layout, output, blockIdx.y)[w] = acc.word(w);
         }
-        if (!is_last_of_outputs(layout))
+        if (!is_last_of(layout.tickets + blockIdx.x, gridDim.y))
             return;
         acc = Acc();
         if (share.output < layout.outputs.len) {

@@ -5,7 +5,7 @@
 // An accumulator is one of strided.cuh that may be lost, of one output, and says how packs are taken:
 //
 //     PACK, THREADS, AT_ONCE    outputs of a pack; threads of a block; elements of each that are under way
-//     LOG_CHUNK, Chunk          elements of a chunk; what a thread has of one
+//     Chunk                     what a thread has of up to 2^LOG_CHUNK elements of each
 //     Kept                      what all threads have, in shared memory
 
 #pragma once
@@ -36,7 +36,7 @@ template <class Acc, class Kept, class Load>
 __device__ __forceinline__ void take_chunks(Kept &kept, const Layout &layout, const Places &its, const char *data, const Load &load,
     const typename Acc::Asked &asked)
 {
-    constexpr u32 A = Acc::PACK, CHUNK = 1 << Acc::LOG_CHUNK, MOST = 16;
+    constexpr u32 A = Acc::PACK, CHUNK = 1 << Acc::Chunk::LOG_CHUNK, MOST = 16;
     constexpr int U = Acc::AT_ONCE;
     enum How : u32 { PLAIN, FILTERED, APART };
     const bool omits = layout.omits();
@@ -60,9 +60,11 @@ __device__ __forceinline__ void take_chunks(Kept &kept, const Layout &layout, co
         if (e - first < CHUNK * its.step && e < its.last)
             continue;
         if (how != APART && !chunk.is_exact()) {
-            how = how == PLAIN && chunk.has_specials() ? FILTERED : APART;
-            left = next;
-            next = min(2 * next, MOST);
+            // To look for what is not finite costs little.
+            const bool odd = how == PLAIN && chunk.has_specials();
+            how = odd ? FILTERED : APART;
+            left = odd ? MOST : next;
+            next = min(2 * left, MOST);
             e = first;
         } else {
             kept.include(chunk);
@@ -96,6 +98,44 @@ __device__ __forceinline__ void fold_packs(Kept &kept, u32 lanes, u32 groups)
     }
 }
 
+// Leaves what the block has of its outputs as the p-th part.
+template <class Acc, class Kept>
+__device__ __forceinline__ void leave_parts(const Kept &kept, const Layout &layout, u32 first, u32 count, u32 p)
+{
+#pragma unroll 1
+    for (u32 j = threadIdx.x; j < count; j += Acc::THREADS) {
+        const Acc acc = kept.of(j % Acc::PACK, j / Acc::PACK);
+#pragma unroll
+        for (int w = 0; w < Acc::WORDS; ++w)
+            partial<Acc>(layout, first + j, p)[w] = acc.word(w);
+    }
+}
+
+// Merges so many parts, of which every lane has some of its pack.
+template <class Acc, class Kept>
+__device__ __noinline__ void merge_parts(Kept &kept, const Layout &layout, u32 from, u32 count)
+{
+    const Share share(layout, Acc::THREADS);
+    if (share.output < layout.outputs.len) {
+#pragma unroll 1
+        for (u32 i = 0; i < Acc::PACK; ++i) {
+            const u32 output = share.output * Acc::PACK + i;
+            Acc acc, next;
+            if (share.slot < count)
+                next = partial_of<Acc>(layout, output, from + share.slot);
+#pragma unroll 1
+            for (u32 p = share.slot; p < count; p += share.lanes) {
+                const Acc one = next;
+                if (p + share.lanes < count)
+                    next = partial_of<Acc>(layout, output, from + p + share.lanes);
+                acc.merge(one);
+            }
+            kept.set(i, threadIdx.x, acc);
+        }
+    }
+    fold_packs<Acc>(kept, min(share.lanes, count), share.groups);
+}
+
 // Reduces a view of packs.
 template <class Acc>
 __device__ __forceinline__ void reduce_packs(const Layout &layout, const typename Acc::Asked &asked)
@@ -113,7 +153,7 @@ __device__ __forceinline__ void reduce_packs(const Layout &layout, const typenam
         const u32 low = layout.bytes | u32(u64(data)) | BYTES;
         const WholePacks<Acc> load = {layout, low & -low};
         take_chunks<Acc>(kept, layout, {share.first + share.slot, share.last, share.lanes}, data, load, asked);
-        if (layout.has_initial() && share.slot == 0 && blockIdx.y == 0) {
+        if (TAKES_INITIAL<Acc> && layout.has_initial() && share.slot == 0 && blockIdx.y == 0) {
 #pragma unroll 1
             for (u32 i = 0; i < P; ++i) {
                 Acc acc = kept.of(i, threadIdx.x);
@@ -139,29 +179,28 @@ __device__ __forceinline__ void reduce_packs(const Layout &layout, const typenam
 #pragma unroll 1
         for (u32 j = threadIdx.x; j < count; j += Acc::THREADS) {
             Acc acc = kept.of(j % P, j / P);
-            if (acc.gives_up(asked))
+            if (acc.gives_up(asked)) {
                 room.lost.note(first * P + j, acc.missing, acc.is_cut() && Acc::leaves_cut(asked));
-#pragma unroll
-            for (int w = 0; w < Acc::WORDS; ++w)
-                partial<Acc>(layout, first * P + j, blockIdx.y)[w] = acc.word(w);
-        }
-        find(false);
-        if (!is_last_of_outputs(layout))
-            return;
-        // Every lane merges some parts of its pack.
-        if (threadIdx.x == 0)
-            room.lost.count = 0;
-        if (has_elements) {
-#pragma unroll 1
-            for (u32 i = 0; i < P; ++i) {
-                Acc acc;
-#pragma unroll 1
-                for (u32 p = share.slot; p < gridDim.y; p += share.lanes)
-                    acc.merge(partial_of<Acc>(layout, share.output * P + i, p));
-                kept.set(i, threadIdx.x, acc);
+                kept.set(j % P, j / P, acc);
             }
         }
-        fold_packs<Acc>(kept, min(share.lanes, gridDim.y), share.groups);
+        leave_parts<Acc>(kept, layout, first * P, count, blockIdx.y);
+        find(false);
+        const u32 merged = merge_groups<Acc>(), group = blockIdx.y / MERGED;
+        u64 *const tickets = layout.tickets + u64(blockIdx.x) * (1 + merged);
+        if (merged != 0) {
+            const u32 parts = min(MERGED, gridDim.y - group * MERGED);
+            if (!is_last_of(tickets + 1 + group, parts))
+                return;
+            merge_parts<Acc>(kept, apart(layout), group * MERGED, parts);
+            leave_parts<Acc>(kept, layout, first * P, count, gridDim.y + group);
+        }
+        const u32 parts = merged != 0 ? merged : gridDim.y;
+        if (!is_last_of(tickets, parts))
+            return;
+        if (threadIdx.x == 0)
+            room.lost.count = 0;
+        merge_parts<Acc>(kept, apart(layout), merged != 0 ? gridDim.y : 0, parts);
     }
 #pragma unroll 1
     for (u32 j = threadIdx.x; j < count; j += Acc::THREADS) {

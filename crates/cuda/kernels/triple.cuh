@@ -1,4 +1,4 @@
-// Totals of f64 in three words, and what is asked of them.
+// Totals of squares of integers in three words, and what is asked of them.
 
 #pragma once
 
@@ -65,33 +65,29 @@ struct Triple {
     }
 };
 
-// total / divisor * 2^exponent, or its root.
-__device__ __noinline__ u64 exact_real(Triple total, u64 divisor, int exponent, bool root)
+// total / divisor, or its root.
+__device__ __noinline__ u64 exact_real(Triple total, u64 divisor, bool root)
 {
     Numerator numerator;
 #pragma unroll 1
     for (int i = 0; i < 6; ++i)
         numerator.push(u32(total.word[i / 2] >> 32 * (i % 2)), i);
-    return exact_real<f64>(numerator, exponent, divisor, 1, root);
+    return exact_real<f64>(numerator, 0, divisor, 1, root);
 }
 
 // The same by a few operations wherever these are sure; `real` is the total to 100 bits.
-__device__ __forceinline__ u64 real_answer(const Triple &total, const Double &real, u64 divisor, int exponent, bool root)
+__device__ __forceinline__ u64 real_answer(const Triple &total, const Double &real, u64 divisor, bool root)
 {
     u64 answer = 0;
-    const bool sure = real.hi == 0.0 || nearest_real<f64>(real, f64(divisor), 0.0, 2 * exponent, root, answer);
-    return sure ? answer : exact_real(total, divisor, 2 * exponent, root);
+    const bool sure = real.hi == 0.0 || nearest_real<f64>(real, f64(divisor), 0.0, 0, root, answer);
+    return sure ? answer : exact_real(total, divisor, root);
 }
 
-// The most elements of such an answer: f64 holds their divisor, which is below the square.
-constexpr u64 MOST_SCALED_LONG = 1 << 26;
-
-// The answer of n elements, at most so many, from totals of squares and of elements, {high, low}, in units of 2^(2 exponent) and
-// 2^exponent; n S2 and S1^2 are below 2^180. Returns whether it is sure, as it is of totals that are exact.
-__device__ __forceinline__ bool scaled_answer(Triple total, i64 high, u64 low, const Off &by, int exponent, u32 ask, u64 n, u64 &answer)
+// The answer of up to 2^26 integers, so that f64 holds the divisor, from totals of their squares and of themselves, {high, low}: n S2 and S1^2 are
+// below 2^180.
+__device__ __forceinline__ u64 scaled_answer(Triple total, i64 high, u64 low, u32 ask, u64 n)
 {
     u64 divisor = 1;
-    f64 off = by.squares;
     if (asks_spread(ask)) {
         const bool negative = high < 0;
         const u64 l = negative ? -low : low, h = negative ? ~u64(high) + (low == 0) : u64(high);
@@ -102,24 +98,9 @@ __device__ __forceinline__ bool scaled_answer(Triple total, i64 high, u64 low, c
         square.word[2] += (__umul64hi(l, h) << 1) + h * h;
         total = Triple::times(total, n);
         total.subtract(square);
-        off = by.spread(fused(f64(h), 18446744073709551616.0, f64(l)), n);
         divisor = n * freedom(ask, n);
-        if (divisor == 0) {
-            answer = NOT_A_NUMBER<f64>;
-            return true;
-        }
+        if (divisor == 0)
+            return NOT_A_NUMBER<f64>;
     }
-    const Double real = total.real();
-    if (off == 0.0) {
-        answer = real_answer(total, real, divisor, exponent, asks_root(ask));
-        return true;
-    }
-    // What is less than 0 is so for what it is off by.
-    return i64(total.word[2]) >= 0 && nearest_real<f64>(real, f64(divisor), 0.0, 2 * exponent, asks_root(ask), answer, off / real.hi);
-}
-__device__ __forceinline__ u64 scaled_answer(const Triple &total, i64 high, u64 low, int exponent, u32 ask, u64 n)
-{
-    u64 answer;
-    scaled_answer(total, high, low, {}, exponent, ask, n, answer);
-    return answer;
+    return real_answer(total, total.real(), divisor, asks_root(ask));
 }

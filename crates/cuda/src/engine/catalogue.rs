@@ -32,6 +32,8 @@ pub(super) const LAYOUT_AXES: usize = 6;
 pub(super) const WARP_OUTPUT_ENDS: usize = 128;
 /// `STRIDED_THREADS` in `kernels/strided.cuh`.
 pub(super) const STRIDED_THREADS: usize = 256;
+/// `MERGED` in `kernels/strided.cuh`.
+pub(super) const STRIDED_MERGED: usize = 32;
 /// `SEGMENT_PIECE` in `kernels/segments.cuh`.
 pub(super) const SEGMENT_PIECE: usize = 4096;
 /// `TILE_THREADS` in `kernels/segment_tiles.cuh`.
@@ -183,9 +185,6 @@ pub(super) const ROW_POSITIONS: Entry = Entry::even("row_positions", ALL_BUT_FOR
 /// short rows side by side in a warp: bitwise and, or, exclusive or.
 pub(super) const ROW_BITS: Entry = Entry::even("row_bits", WORDS_AND_TRUTH, 256, 3);
 
-/// short rows side by side in a warp: sums of squares, norms, variances and standard deviations.
-pub(super) const ROW_SQUARES: Entry = Entry::even("row_squares", FLOATS, 256, 2);
-
 /// columns side by side: sums and means.
 pub(super) const COLUMN_SUMS: Entry = Entry::even("column_sums", WHOLE_NUMBERS, 256, 2);
 
@@ -201,12 +200,6 @@ pub(super) const COLUMN_POSITIONS: Entry =
 
 /// columns side by side: bitwise and, or, exclusive or.
 pub(super) const COLUMN_BITS: Entry = Entry::even("column_bits", WORDS_AND_TRUTH, 256, 2);
-
-/// columns side by side: sums of squares and norms.
-pub(super) const COLUMN_SQUARES: Entry = Entry::even("column_squares", FLOATS, 256, 2);
-
-/// columns side by side: variances and standard deviations.
-pub(super) const COLUMN_VARIANCES: Entry = Entry::even("column_variances", FLOATS, 256, 2);
 
 /// any axes of any view: sums and means.
 pub(super) const STRIDED_SUMS: Entry = Entry {
@@ -224,6 +217,22 @@ pub(super) const STRIDED_PACKED_SUMS: Entry = Entry {
     blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 2, 0],
 };
 
+/// any axes of any view: sums of squares and norms of outputs side by side.
+pub(super) const STRIDED_PACKED_SQUARES: Entry = Entry {
+    stem: "strided_packed_squares",
+    elements: SHORT_FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 64, 128, 0],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 6, 4, 0],
+};
+
+/// any axes of any view: variances and standard deviations of outputs side by side.
+pub(super) const STRIDED_PACKED_VARIANCES: Entry = Entry {
+    stem: "strided_packed_variances",
+    elements: SHORT_FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 64, 128, 0],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 6, 4, 0],
+};
+
 /// any axes of any view: the smallest or the largest element.
 pub(super) const STRIDED_EXTREMES: Entry =
     Entry::even("strided_extremes", ALL_BUT_FOR_SIGNS, 256, 4);
@@ -239,14 +248,19 @@ pub(super) const STRIDED_POSITIONS: Entry =
 pub(super) const STRIDED_BITS: Entry = Entry::even("strided_bits", WORDS_AND_TRUTH, 256, 4);
 
 /// any axes of any view: sums of squares and norms.
-pub(super) const STRIDED_SQUARES: Entry = Entry::even("strided_squares", FLOATS, 256, 2);
+pub(super) const STRIDED_SQUARES: Entry = Entry::even("strided_squares", FLOATS, 256, 3);
 
 /// any axes of any view: sums of squares, norms, variances and standard deviations of integers.
 pub(super) const STRIDED_INTEGER_SQUARES: Entry =
     Entry::even("strided_integer_squares", WHOLE_NUMBERS, 256, 4);
 
 /// any axes of any view: variances and standard deviations.
-pub(super) const STRIDED_VARIANCES: Entry = Entry::even("strided_variances", FLOATS, 256, 2);
+pub(super) const STRIDED_VARIANCES: Entry = Entry {
+    stem: "strided_variances",
+    elements: FLOATS,
+    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256],
+    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 2],
+};
 
 /// any axes of any view: logarithms of sums of exponentials.
 pub(super) const STRIDED_LOGSUMEXP: Entry = Entry::even("strided_logsumexp", FLOATS, 256, 2);
@@ -362,7 +376,7 @@ pub(super) const PAIR: Entry = Entry::even("pair", ALL, 128, 1);
 
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 63] = [
+pub(super) const ENTRIES: [&Entry; 62] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -379,16 +393,15 @@ pub(super) const ENTRIES: [&Entry; 63] = [
     &ROW_COUNTS,
     &ROW_POSITIONS,
     &ROW_BITS,
-    &ROW_SQUARES,
     &COLUMN_SUMS,
     &COLUMN_EXTREMES,
     &COLUMN_COUNTS,
     &COLUMN_POSITIONS,
     &COLUMN_BITS,
-    &COLUMN_SQUARES,
-    &COLUMN_VARIANCES,
     &STRIDED_SUMS,
     &STRIDED_PACKED_SUMS,
+    &STRIDED_PACKED_SQUARES,
+    &STRIDED_PACKED_VARIANCES,
     &STRIDED_EXTREMES,
     &STRIDED_COUNTS,
     &STRIDED_POSITIONS,

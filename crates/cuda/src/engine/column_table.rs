@@ -115,11 +115,6 @@ impl<'a> ColumnTable<'a> {
         ]
     }
 
-    /// Whether every row of every strip is an aligned vector.
-    pub(super) fn is_aligned(&self) -> bool {
-        self.unit(self.table.at[0]) as usize == STRIP
-    }
-
     /// The bytes in which rows can be read, where the first table of a launch lies at `at`.
     fn unit(&self, at: Address) -> u32 {
         let row = self.columns * self.table.dtype.size();

@@ -25,10 +25,8 @@ const WIDE: usize = 4;
 const MOST_KEPT: usize = 128;
 /// Rows that a thread walks alone sooner, if nothing costs it but they.
 const LIGHT_ROWS: usize = 64;
-/// The beginning and the end of a block take as long as so many rows; those of one that folds
-/// squares take several times as long. Measured on an H200.
+/// The beginning and the end of a block take as long as so many rows. Measured on an H200.
 const ENDS: usize = 32;
-const ENDS_OF_SQUARES: usize = 4 * ENDS;
 /// Shared memory that kernels have besides, at most.
 const STATIC: u32 = 1 << 10;
 /// The most tiles of a launch, and the most tables.
@@ -47,34 +45,6 @@ impl Build {
         STRIP / self.dtype.size()
     }
 
-    /// Whether it has windows: `kernels/column_windows.cuh`.
-    fn has_windows(self) -> bool {
-        self.tally.is_of_squares()
-    }
-
-    /// The most strips of a tile. Superaccumulators of f64 are large, and those
-    /// of squares beside those of elements, where there are many columns.
-    fn most_width(self) -> usize {
-        if self.has_windows() && self.dtype != DType::F32 { MOST_WIDTH / 2 } else { MOST_WIDTH }
-    }
-
-    /// Words of the vector form of a column's superaccumulators.
-    fn vector(self) -> usize {
-        Engine::payload_len(Kind::Moments, self.dtype).unwrap_or(0) / 8
-    }
-
-    /// Totals of a column, and windows of a thread: `LEVELS` and `PLACES` there.
-    fn windows(self) -> (usize, usize) {
-        let long = self.dtype == DType::F64;
-        let levels = match self.tally {
-            Tally::Squares if long => 4,
-            Tally::Variances if long => 6,
-            Tally::Variances => 3,
-            _ => 2,
-        };
-        (levels, if self.dtype.size() >= 4 { self.columns() } else { 1 })
-    }
-
     /// Words of a tally: `WORDS` in `kernels/tally.cuh`.
     fn words(self) -> usize {
         let two = matches!(self.tally, Tally::Sums | Tally::Positions);
@@ -85,7 +55,6 @@ impl Build {
     /// the superaccumulator's, or what each of them leaves.
     fn met(self, blocks: usize) -> usize {
         match self.tally {
-            _ if self.has_windows() => self.vector(),
             Tally::Sums => self.words() + 1,
             Tally::Positions if self.dtype.size() == 8 => self.words() * blocks,
             _ => 1,
@@ -99,21 +68,14 @@ impl Build {
         !beside || rows <= 1 << (64 - 8 * self.dtype.size())
     }
 
-    /// Bytes of dynamic shared memory: what threads leave for each other,
-    /// superaccumulators, for each column of a tile or for one strip of each
-    /// warp, and what warps write their answers from, of `answer` bytes each.
+    /// Bytes of dynamic shared memory: what threads leave for each other, or what warps write
+    /// their answers from, of `answer` bytes each.
     fn shared(self, width: Option<usize>, answer: usize) -> usize {
         let columns = self.columns();
-        let room = THREADS / 32 * (32 * columns * answer + WARP_OUTPUT_ENDS);
-        if !self.has_windows() {
-            return width.map_or(room, |_| 8 * THREADS * columns * self.words());
+        match width {
+            Some(_) => 8 * THREADS * columns * self.words(),
+            None => THREADS / 32 * (32 * columns * answer + WARP_OUTPUT_ENDS),
         }
-        let (levels, places) = self.windows();
-        // Of elements and of squares.
-        let wides = 8 * self.vector().saturating_sub(8) + 24;
-        let windows = 8 * THREADS * (columns * levels + places.div_ceil(2));
-        let own = |strips: usize| windows + strips * columns * wides;
-        width.map_or_else(|| own(THREADS / 32).next_multiple_of(16) + room, own)
     }
 }
 
@@ -129,13 +91,13 @@ enum Sharing {
 impl Sharing {
     /// For `tables` tables of so many strips and rows, on a device that runs
     /// `resident` blocks at once.
-    fn of(build: Build, strips: usize, rows: usize, tables: usize, resident: usize) -> Sharing {
+    fn of(strips: usize, rows: usize, tables: usize, resident: usize) -> Sharing {
         let all = strips.saturating_mul(tables);
-        let light = !build.has_windows() && rows <= LIGHT_ROWS;
+        let light = rows <= LIGHT_ROWS;
         if rows <= FEW_ROWS || light && all >= resident * THREADS / 4 {
             return Sharing::Short;
         }
-        let tiles = strips.div_ceil(build.most_width());
+        let tiles = strips.div_ceil(MOST_WIDTH);
         // Whole lines of memory, where a row has several tiles.
         let unit = if tiles > 1 { 8 } else { 1 };
         let width = strips.div_ceil(tiles).next_multiple_of(unit);
@@ -145,10 +107,9 @@ impl Sharing {
         let many = (4 * resident).div_ceil(tiles * tables);
         let most = rows.div_ceil(groups * FEW_ROWS).min(many).max(least);
         // Waves of blocks by what each takes.
-        let ends = if build.tally.is_of_squares() { ENDS_OF_SQUARES } else { ENDS };
         let duration = |blocks: usize, rows: usize| blocks.div_ceil(resident) * rows;
         let of_tall = |splits: usize| {
-            duration(tiles * tables * splits, rows.div_ceil(splits * groups) + ends)
+            duration(tiles * tables * splits, rows.div_ceil(splits * groups) + ENDS)
         };
         let splits = (least..=most).min_by_key(|&splits| of_tall(splits)).unwrap_or(least);
         // Neighbouring threads should read what lies together: rows of their own table, or
@@ -189,7 +150,7 @@ impl<'a> Columns<'a> {
 
         let at_once = device.blocks_at_once(BLOCKS);
         let (strips, tables) = (columns.strips(), columns.tables());
-        let sharing = Sharing::of(build, strips, columns.rows, tables, at_once as usize);
+        let sharing = Sharing::of(strips, columns.rows, tables, at_once as usize);
         let (grid, width) = match sharing {
             Sharing::Short => ([(strips * tables).div_ceil(THREADS), 1], None),
             Sharing::Tall { width, tiles, splits } => ([splits, tiles], Some(width)),
@@ -295,10 +256,9 @@ mod tests {
     /// On an H200, as [`Sharing::Tall`]'s numbers; `None` for a thread for each
     /// strip.
     fn sharing(dtype: DType, columns: usize, rows: usize) -> Option<(usize, usize, usize)> {
-        let tally = if dtype == DType::F64 { Tally::Squares } else { Tally::Extremes };
-        let build = Build { tally, dtype };
+        let build = Build { tally: Tally::Extremes, dtype };
         let resident = 132 * BLOCKS as usize;
-        match Sharing::of(build, columns.div_ceil(build.columns()), rows, 1, resident) {
+        match Sharing::of(columns.div_ceil(build.columns()), rows, 1, resident) {
             Sharing::Short => None,
             Sharing::Tall { width, tiles, splits } => Some((width, tiles, splits)),
         }
@@ -308,7 +268,7 @@ mod tests {
     fn few_columns_are_shared_by_all_blocks() {
         assert_eq!(sharing(DType::F32, 16, 1 << 24), Some((4, 1, 264)));
         assert_eq!(sharing(DType::F32, 256, 1 << 20), Some((32, 2, 132)));
-        assert_eq!(sharing(DType::F64, 256, 1 << 20), Some((16, 8, 33)));
+        assert_eq!(sharing(DType::F64, 256, 1 << 20), Some((32, 4, 66)));
         assert_eq!(sharing(DType::F32, 1 << 14, 1 << 14), Some((32, 128, 2)));
     }
 
@@ -318,14 +278,13 @@ mod tests {
         assert_eq!(sharing(DType::F32, 1 << 24, 16), None);
         assert_eq!(sharing(DType::F32, 1000, 10), None);
         assert!(sharing(DType::F32, 1000, 100).is_some());
-        let build = Build { tally: Tally::Extremes, dtype: DType::F32 };
-        let many_tables = |rows| Sharing::of(build, 1, rows, 1 << 20, 264);
+        let many_tables = |rows| Sharing::of(1, rows, 1 << 20, 264);
         assert_eq!(many_tables(100), Sharing::Short);
         assert_eq!(many_tables(1000), Sharing::Short);
         assert_eq!(many_tables(10_000), Sharing::Tall { width: 1, tiles: 1, splits: 1 });
         // Blocks of many small tables would be more than the rows that they share.
-        assert_eq!(Sharing::of(build, 1, 18, 30_534, 264), Sharing::Short);
-        assert!(matches!(Sharing::of(build, 62, 71, 17, 264), Sharing::Tall { .. }));
+        assert_eq!(Sharing::of(1, 18, 30_534, 264), Sharing::Short);
+        assert!(matches!(Sharing::of(62, 71, 17, 264), Sharing::Tall { .. }));
     }
 
     #[test]
@@ -341,20 +300,6 @@ mod tests {
             for rows in [1 << 20, (1 << 33) + 1, 1 << 41] {
                 let (width, _, splits) = sharing(DType::I8, columns, rows).unwrap();
                 assert!(rows.div_ceil(splits).div_ceil(THREADS / width) <= MOST_ROWS);
-            }
-        }
-    }
-
-    #[test]
-    fn multiprocessors_have_shared_memory_for_two_blocks() {
-        for tally in [Tally::Squares, Tally::Variances] {
-            for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
-                let build = Build { tally, dtype };
-                for width in [None, Some(build.most_width())] {
-                    // Of capability 9.0; a KiB of each block's is the system's.
-                    let each = build.shared(width, dtype.size()) + STATIC as usize + 1024;
-                    assert!(BLOCKS as usize * each <= 228 << 10, "{build:?} {width:?}");
-                }
             }
         }
     }

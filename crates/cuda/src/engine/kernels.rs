@@ -3,15 +3,15 @@
 use super::catalogue::{
     ABREAST_COUNTS, ABREAST_EXTREMES, ABREAST_POSITIONS, ABREAST_PRODS, ABREAST_SQUARES,
     ABREAST_SUMS, ABREAST_VARIANCES, ABS_SUM, ARG_EXTREMA, BITS, CHOOSE, COLUMN_BITS,
-    COLUMN_COUNTS, COLUMN_EXTREMES, COLUMN_POSITIONS, COLUMN_SQUARES, COLUMN_SUMS,
-    COLUMN_VARIANCES, COUNTS, DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES,
-    GATHER, GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP, MOMENTS, PAIR, PROD, ROW_BITS,
-    ROW_COUNTS, ROW_EXTREMES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS, SEGMENT_TILES_COUNTS,
-    SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS, SEGMENTS_COUNTS, SEGMENTS_EXTREMES,
-    SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS, SEGMENTS_SQUARES, SEGMENTS_SUMS,
-    SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS, STRIDED_EXTREMES,
-    STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_PACKED_SUMS, STRIDED_POSITIONS,
-    STRIDED_PRODS, STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
+    COLUMN_COUNTS, COLUMN_EXTREMES, COLUMN_POSITIONS, COLUMN_SUMS, COUNTS, DOT, EXTREMA,
+    FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES, GATHER, GROUPS_COUNTS, GROUPS_EXTREMES,
+    GROUPS_SUMS, LOGSUMEXP, MOMENTS, PAIR, PROD, ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_POSITIONS,
+    ROW_SUMS, SEGMENT_TILES_COUNTS, SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS,
+    SEGMENTS_COUNTS, SEGMENTS_EXTREMES, SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS,
+    SEGMENTS_SQUARES, SEGMENTS_SUMS, SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS,
+    STRIDED_EXTREMES, STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_PACKED_SQUARES,
+    STRIDED_PACKED_SUMS, STRIDED_PACKED_VARIANCES, STRIDED_POSITIONS, STRIDED_PRODS,
+    STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
 };
 use super::entry::Entry;
 use crate::device::Argument;
@@ -39,8 +39,8 @@ pub(super) enum Program {
     Columns(Tally, DType),
     /// Makes numbers of any view.
     Strided(Tally, DType),
-    /// The same of sums, of outputs side by side.
-    Packs(DType),
+    /// The same of outputs side by side.
+    Packs(Tally, DType),
     /// Makes numbers of a view whose outputs have few elements.
     Abreast(Tally, DType),
     /// Makes numbers of the segments of an array.
@@ -86,9 +86,8 @@ impl Tally {
             Tally::Counts => (&ROW_COUNTS, &COLUMN_COUNTS, &STRIDED_COUNTS),
             Tally::Positions => (&ROW_POSITIONS, &COLUMN_POSITIONS, &STRIDED_POSITIONS),
             Tally::Bits => (&ROW_BITS, &COLUMN_BITS, &STRIDED_BITS),
-            Tally::Squares => (&ROW_SQUARES, &COLUMN_SQUARES, &STRIDED_SQUARES),
-            // One kernel makes both of rows.
-            Tally::Variances => (&ROW_SQUARES, &COLUMN_VARIANCES, &STRIDED_VARIANCES),
+            Tally::Squares => (&STRIDED_SQUARES, &STRIDED_SQUARES, &STRIDED_SQUARES),
+            Tally::Variances => (&STRIDED_VARIANCES, &STRIDED_VARIANCES, &STRIDED_VARIANCES),
             Tally::IntegerSquares => {
                 (&STRIDED_INTEGER_SQUARES, &STRIDED_INTEGER_SQUARES, &STRIDED_INTEGER_SQUARES)
             }
@@ -169,7 +168,7 @@ impl Tally {
         match self {
             Tally::Sums => dtype != DType::F64,
             Tally::LogSumExps | Tally::Products | Tally::IntegerSquares => false,
-            _ => true,
+            tally => !tally.is_of_squares(),
         }
     }
 
@@ -178,14 +177,21 @@ impl Tally {
         self.has_rows(dtype) && self.entries().1.module(dtype).is_some()
     }
 
-    /// Whether views have a kernel that takes elements of neighbouring outputs together.
-    pub(super) fn has_packs(self, dtype: DType) -> bool {
-        self == Tally::Sums && STRIDED_PACKED_SUMS.module(dtype).is_some()
-    }
-
     /// Whether it sums squares.
     pub(super) fn is_of_squares(self) -> bool {
         matches!(self, Tally::Squares | Tally::Variances)
+    }
+
+    /// The kernel that takes elements of neighbouring outputs of a view together, if there is one for a
+    /// type.
+    pub(super) fn packs(self, dtype: DType) -> Option<&'static Entry> {
+        let entry = match self {
+            Tally::Sums => &STRIDED_PACKED_SUMS,
+            Tally::Squares => &STRIDED_PACKED_SQUARES,
+            Tally::Variances => &STRIDED_PACKED_VARIANCES,
+            _ => return None,
+        };
+        entry.module(dtype).map(|_| entry)
     }
 }
 
@@ -214,8 +220,10 @@ impl Program {
             Program::ShortRows(tally, dtype) => (tally.entries().0, dtype),
             Program::Columns(tally, dtype) => (tally.entries().1, dtype),
             Program::Strided(tally, dtype) => (tally.entries().2, dtype),
-            Program::Packs(dtype) => (&STRIDED_PACKED_SUMS, dtype),
-            // Where outputs have none abreast, they are not planned so.
+            // Where outputs have none side by side, or abreast, they are not planned so.
+            Program::Packs(tally, dtype) => {
+                (tally.packs(dtype).unwrap_or(tally.entries().2), dtype)
+            }
             Program::Abreast(tally, dtype) => (tally.abreast().unwrap_or(tally.entries().2), dtype),
             // The same of segments.
             Program::Segments(tally, dtype) => {
@@ -366,8 +374,8 @@ mod tests {
             for answer in Op::ALL.into_iter().filter_map(|op| Answer::of(op, dtype)) {
                 if let Some(tally) = answer.tally() {
                     names.insert(Program::Strided(tally, dtype).name());
-                    if tally.has_packs(dtype) {
-                        names.insert(Program::Packs(dtype).name());
+                    if tally.packs(dtype).is_some() {
+                        names.insert(Program::Packs(tally, dtype).name());
                     }
                     if tally.abreast().is_some() {
                         names.insert(Program::Abreast(tally, dtype).name());
@@ -400,6 +408,6 @@ mod tests {
         assert_eq!(build(Kind::Sum, DType::F64).threads, 384);
         assert_eq!(build(Kind::Dot, DType::F64).threads, 512);
         assert_eq!(Program::ShortRows(Tally::Sums, DType::F32).blocks(), 3);
-        assert_eq!(Program::Columns(Tally::Squares, DType::F32).blocks(), COLUMN_BLOCKS as u32);
+        assert_eq!(Program::Columns(Tally::Extremes, DType::F32).blocks(), COLUMN_BLOCKS as u32);
     }
 }

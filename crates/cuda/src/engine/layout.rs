@@ -40,7 +40,7 @@ pub(super) struct Layout {
     /// Elements from one of a run to the next.
     gap: usize,
     pub(super) len: usize,
-    /// Bytes that places count.
+    /// Bytes that places of units count.
     bytes: usize,
     /// Of packs, which are places of several outputs, those of a row.
     row: Option<Row>,
@@ -69,18 +69,17 @@ impl Layout {
         reduced: &[Axis],
     ) -> Option<Layout> {
         let pack = VECTOR / size;
-        let steps = || kept.iter().chain(reduced).map(|&(_, steps)| steps[0].unsigned_abs());
-        let divides = |&unit: &usize| steps().all(|step| step == size || step.is_multiple_of(unit));
-        let bytes = [VECTOR, VECTOR / 2].into_iter().find(divides).unwrap_or(size);
+        // Of any steps, the greatest common divisor: how many packs there are in it decides nothing.
+        let steps = reduced.iter().filter(|(len, _)| *len > 1).map(|(_, s)| s[0].unsigned_abs());
+        let step = steps.fold(0, divisor_of_both);
+        let bytes = if u32::try_from(step).is_ok_and(|step| step > 0) { step } else { VECTOR };
         let layout = Layout::of(address, size, kept, reduced, bytes, [false; 2])?;
         let (layout, row) = layout.in_packs(pack)?;
         let near = layout.units.dims.iter().map(|d| d.strides[0]).filter(|&step| step != 0).min();
         let apart = near.is_none_or(|step| step >= VECTOR.cast_signed());
         let fills = row.len.is_multiple_of(pack) || row.len >= 2 * pack;
-        let counts = |walk: &Traversal| is_whole_along(bytes, &walk.dims, false);
         let fits = layout.outputs.len.checked_mul(pack).is_some_and(|n| n < MOST_PLACES)
-            && counts(&layout.outputs)
-            && counts(&layout.units);
+            && is_whole_along(bytes, &layout.units.dims, false);
         let row = (row.elements == 1 && apart && fills && fits).then_some(row)?;
         Some(Layout { row: Some(row), ..layout })
     }
@@ -114,7 +113,7 @@ impl Layout {
         Some((self, row))
     }
 
-    /// A layout whose places count so many bytes: of elements whose numbers are asked for, and of runs.
+    /// A layout whose places of units count so many bytes: of elements whose numbers are asked for, and of runs.
     fn of(
         address: Address,
         size: usize,
@@ -151,23 +150,23 @@ impl Layout {
             }
         }
         let fits = |walk: &Traversal, reach: usize| {
-            walk.dims.len() <= AXES && walk.len < MOST_PLACES && reach / bytes < MOST_ELEMENTS
+            walk.dims.len() <= AXES && walk.len < MOST_PLACES && reach < MOST_ELEMENTS
         };
         let numbers = !numbered || len < MOST_ELEMENTS;
-        (fits(&outputs, reach[0]) && fits(&units, reach[1]) && run < MOST_PLACES && numbers)
-            .then_some(Layout {
-                at,
-                end,
-                size,
-                outputs,
-                units,
-                unit,
-                run,
-                gap,
-                len,
-                bytes,
-                row: None,
-            })
+        let both = fits(&outputs, reach[0] / size) && fits(&units, reach[1] / bytes);
+        (both && run < MOST_PLACES && numbers).then_some(Layout {
+            at,
+            end,
+            size,
+            outputs,
+            units,
+            unit,
+            run,
+            gap,
+            len,
+            bytes,
+            row: None,
+        })
     }
 
     /// Outputs of a place that threads take together.
@@ -205,41 +204,39 @@ impl Layout {
         words.push(two(launch.flags, launch.log_lanes));
         words.push(two(launch.log_near, self.unit as u32));
         words.push(two(self.run as u32, launch.share));
-        for (walk, gap) in [(&self.outputs, 1), (&self.units, self.gap)] {
-            self.push(&mut words, walk, gap);
-        }
+        push(&mut words, &self.outputs, self.size, 1);
+        push(&mut words, &self.units, self.bytes, self.gap);
         words.push(launch.apart.cast_unsigned());
         words.push(launch.initial.unwrap_or(0));
         words.push(two(self.row.map_or(1, |row| row.len) as u32, self.bytes as u32));
         words
     }
+}
 
-    /// Appends a walk: what a step of the fastest axis moves, and what one of the next
-    /// axes moves beyond a whole walk over those before.
-    fn push(&self, words: &mut Vec<u64>, walk: &Traversal, gap: usize) {
-        let size = self.bytes.cast_signed();
-        let steps = |dim: &Dim| (dim.strides[0] / size, dim.index_step);
-        let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
-        let fastest = walk.dims.last().unwrap_or(&none);
-        let (elements, numbers) = steps(fastest);
-        let inner = walk.dims.len().saturating_sub(1);
-        words.push(two(inner as u32, walk.len as u32));
-        words.push(two(elements as u32, numbers as u32));
-        words.push(two(fastest.len as u32, gap as u32));
-        for a in 0..AXES - 1 {
-            let mut pairs = walk.dims.iter().rev().zip(walk.dims.iter().rev().skip(1));
-            let (magic, shift, elements, numbers) = match pairs.nth(a) {
-                Some((dim, next)) => {
-                    let (magic, shift) = divisor(dim.len as u32);
-                    let ((e, n), (next_e, next_n)) = (steps(dim), steps(next));
-                    let beyond = next_e.wrapping_sub(e.wrapping_mul(dim.len.cast_signed()));
-                    let numbers = next_n.wrapping_sub(n.wrapping_mul(dim.len as i64));
-                    (magic, shift, beyond as u32, numbers as u32)
-                }
-                None => (0, 0, 0, 0),
-            };
-            words.extend([two(magic, shift), two(elements, numbers)]);
-        }
+/// Appends a walk: what a step of the fastest axis moves, in so many bytes, and what one of
+/// the next axes moves beyond a whole walk over those before.
+fn push(words: &mut Vec<u64>, walk: &Traversal, bytes: usize, gap: usize) {
+    let steps = |dim: &Dim| (dim.strides[0] / bytes.cast_signed(), dim.index_step);
+    let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
+    let fastest = walk.dims.last().unwrap_or(&none);
+    let (elements, numbers) = steps(fastest);
+    let inner = walk.dims.len().saturating_sub(1);
+    words.push(two(inner as u32, walk.len as u32));
+    words.push(two(elements as u32, numbers as u32));
+    words.push(two(fastest.len as u32, gap as u32));
+    for a in 0..AXES - 1 {
+        let mut pairs = walk.dims.iter().rev().zip(walk.dims.iter().rev().skip(1));
+        let (magic, shift, elements, numbers) = match pairs.nth(a) {
+            Some((dim, next)) => {
+                let (magic, shift) = divisor(dim.len as u32);
+                let ((e, n), (next_e, next_n)) = (steps(dim), steps(next));
+                let beyond = next_e.wrapping_sub(e.wrapping_mul(dim.len.cast_signed()));
+                let numbers = next_n.wrapping_sub(n.wrapping_mul(dim.len as i64));
+                (magic, shift, beyond as u32, numbers as u32)
+            }
+            None => (0, 0, 0, 0),
+        };
+        words.extend([two(magic, shift), two(elements, numbers)]);
     }
 }
 
@@ -316,6 +313,11 @@ pub(super) struct Parameters {
     pub(super) share: u32,
     /// Bytes of an answer, of outputs abreast.
     pub(super) answer: u32,
+}
+
+/// The greatest common divisor; of 0 and a number, that.
+fn divisor_of_both(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { divisor_of_both(b, a % b) }
 }
 
 /// Two fields of 32 bits, the first one below.
@@ -425,16 +427,17 @@ mod tests {
             let layout = Layout::packs(64, size, &kept, &[(100, [step, 0])])?;
             Some((layout.pack(), layout.outputs.len, layout.bytes))
         };
-        assert_eq!(of(4, 8, 32), Some((4, 6, 16)));
-        assert_eq!([of(4, 9, 36), of(2, 20, 40)], [Some((4, 9, 4)), Some((8, 9, 8))]);
+        assert_eq!(of(4, 8, 32), Some((4, 6, 32)));
+        assert_eq!([of(4, 9, 36), of(2, 20, 40)], [Some((4, 9, 36)), Some((8, 9, 40))]);
         // Too few, that do not fill packs; elements nearer than a pack's end.
         assert_eq!([of(4, 3, 32), of(4, 7, 32), of(4, 8, 8)], [None; 3]);
-        // Rows that overlap by less than what places count.
+        // Rows that overlap.
         let sliding = [(4, [4, 0]), (8, [4, 0])];
-        assert_eq!(Layout::packs(64, 4, &sliding, &[(9, [32, 0])]), None);
-        // Places count more where more lies together.
-        let large = |step| Layout::packs(0, 4, &[(8, [4, 0])], &[(1 << 28, [step, 0])]).is_some();
-        assert_eq!([large(128), large(132)], [true, false]);
+        assert!(Layout::packs(64, 4, &sliding, &[(9, [32, 0])]).is_some());
+        // Places of elements count whatever their strides have in common.
+        let far =
+            |more| Layout::packs(0, 4, &[(8, [4, 0])], &[(1 << 28, [132, 0]), (2, [more, 0])]);
+        assert_eq!([far(132 << 28).is_some(), far((132 << 28) + 4).is_some()], [true, false]);
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Question {
         let bytes = table.outputs.len.saturating_mul(table.elements.len).saturating_mul(size);
         let large = bytes > PACKS[size.ilog2() as usize] || forced.is_some();
         let packs = || {
-            tally.filter(|tally| large && tally.has_packs(view.dtype))?;
+            tally.filter(|_| large)?.packs(view.dtype)?;
             Layout::packs(view.address, size, kept, reduced)
         };
         let each = || Layout::new(view.address, size, kept, reduced, numbered);

@@ -29,34 +29,27 @@ const MOST_SCATTERED: usize = 1 << 30;
 
 /// Bytes of a table whose launches cost more than what they do.
 const SMALL: usize = 1 << 20;
-/// Bytes of a row of squares whose sum is better shared by more than one block, and the same where
-/// rows are so many that blocks for each of them are not done at once. Measured on an H200 over 270
-/// tables: a row of 100 KB takes a view 1.4 to 2 times as long as two launches, 800 rows of 6 KB
-/// take it as much longer, and up to 24 KB of one the same.
+/// Bytes of a row of squares of integers that keeps a block busy. Measured on an H200 over 270 tables.
 const LONG_ROW: usize = 48 << 10;
-const LONG_ROW_OF_MANY: usize = 4 << 10;
-const FEW_OUTPUTS: usize = 256;
-/// The same of a row whose squares are summed, of shorter floats than f64.
-const LONG_ROW_OF_SQUARES: usize = 16 << 10;
-/// The same of a row of shorter floats than f64 that are summed as they are, in tables of up to 32 MiB of f32 and
-/// 8 MiB of others. Measured on an H200 over 121 tables: of uniform elements views take 0.5 to 1.0 of
+/// Bytes of a row of shorter floats than f64 that are summed as they are, in tables of up to 32 MiB of f32 and
+/// 8 MiB of others, whose sum is better shared by more than one block. Measured on an H200 over 121 tables: of uniform elements views take 0.5 to 1.0 of
 /// the time there, and 0.7 to 1.1 of larger tables whose rows are no longer than `best`; of 40
 /// decades 0.3 to 0.8.
 const LONG_SUM: usize = 128 << 10;
-/// Bytes of the longest rows of f64 that a view sums, by its accumulators of any data. Measured on an
-/// H200 over 44 tables: of uniform elements rows of 160 KB take a view as long as payloads, and
-/// those of 800 KB 1.15 times as long; of 40 decades 0.5 and 0.8 times.
+/// Bytes of the longest rows of f64, and of squares, that a view sums by its accumulators of any data. Measured on
+/// an H200 over 44 tables: of uniform elements rows of 160 KB take a view as long as payloads, and
+/// those of 800 KB 1.15 times as long; of 40 decades 0.5 and 0.8 times. Over 320 tables of squares
+/// 0.96 to 1.3 times there, of 40 decades 0.69 to 0.96, and less of shorter rows; f16, of which nothing is
+/// far apart, from 8 KiB on 1.3 to 2 times in tables of more than 16 MiB.
 const LONGEST_ROW: usize = 256 << 10;
+const LONGEST_ROW_OF_F16: usize = 8 << 10;
 /// Bytes of a table of float rows of more than half of what the lanes of a warp take that keep a
 /// view busy: three times as many of rows that are longer than that, which leave payloads
 /// elsewhere. Measured on an H200 over 350 tables: of f64 of 1 to 8 KiB views take 0.54 to 0.95 of
 /// the time, of squares of shorter floats of 1 to 2 KiB 0.32 to 0.78.
 const BUSY: usize = 8 << 20;
-/// Bytes of a table whose blocks have little to read, and of one that has less.
-const MODERATE: usize = 64 << 20;
+/// Bytes of a table whose blocks have little to read.
 const MODEST: usize = 16 << 20;
-/// Rows of columns of floats that are many for a thread, and for a block of a table.
-const MANY_ROWS: core::ops::Range<usize> = 64..1024;
 /// Bytes of a row of a table that leave most of a block idle, and bytes that do so however few
 /// rows it has, where what is reduced is no sum of floats.
 pub(super) const NARROW: usize = 64;
@@ -67,16 +60,8 @@ const SMALL_COLUMNS: [usize; 4] = [4 * SMALL, 2 * SMALL, MODEST, MODEST];
 const SMALL_PARTS: usize = 3 * SMALL;
 /// Bytes of a row that is neither short nor long enough for what comes at its ends.
 const SCATTERED_ROWS: core::ops::RangeInclusive<usize> = 384..=MOST_SHORT_ROW;
-/// Rows of columns of floats whose squares' sums make a thread's accumulator worth its end, and
-/// of one table.
+/// Rows of columns that narrow tables take a view for.
 const FEW_ROWS: usize = 8;
-const SOME_ROWS: usize = 11;
-/// Strips of tables of squares that keep a device busy by a thread each.
-const BUSY_STRIPS: usize = 1 << 14;
-/// Bytes of each of several tables with fewer strips that a block's accumulators are not worth.
-const SMALL_TABLE: usize = 128 << 10;
-/// Rows of f64 whose squares a view sums faster. Measured on an H200 over 400 tables of floats.
-const LONG_COLUMN: usize = 128;
 
 /// What of a device decides: its limits, and the shapes that a caller forces.
 #[derive(Clone, Copy, Debug)]
@@ -213,13 +198,23 @@ pub(super) fn has_long_rows(table: &Table) -> bool {
 }
 
 /// Whether numbers that rows and columns have no kernels for are made of payloads: ranges in rows that
-/// are not short, and squares of integers in rows that keep a block busy. Measured on an H200.
+/// are not short, squares of integers in rows that keep a block busy, f64 and squares of floats in long ones.
+/// Measured on an H200.
 pub(super) fn leaves_payloads(answer: Answer, table: &Table) -> bool {
     let row = table.elements.len.saturating_mul(table.dtype.size());
+    let bytes = row.saturating_mul(table.outputs.len);
     match answer.tally() {
         None => answer.ask == Ask::Range && has_long_rows(table),
         Some(Tally::IntegerSquares) => table.has_rows() && row >= LONG_ROW,
         Some(Tally::Sums) => table.dtype == DType::F64 && table.has_rows() && row > LONGEST_ROW,
+        Some(Tally::Squares | Tally::Variances) => {
+            let (most_bytes, most_row) = match table.dtype {
+                DType::F16 => (MODEST, LONGEST_ROW_OF_F16),
+                DType::F64 => (2 * MODEST, LONGEST_ROW),
+                _ => (MODEST, LONGEST_ROW),
+            };
+            table.has_rows() && bytes > most_bytes && row >= most_row
+        }
         Some(_) => false,
     }
 }
@@ -228,35 +223,28 @@ pub(super) fn leaves_payloads(answer: Answer, table: &Table) -> bool {
 ///
 /// It does where rows and columns would have to be copied together, or would take a
 /// launch for each of many. Where they would not, their own kernels are faster for
-/// large tables. Of small ones a launch counts, and rows that are not short take two;
-/// of columns of floats, what each block has to clear. Measured on an H200 over 800
-/// views drawn at random.
+/// large tables. Of small ones a launch counts, and rows that are not short take two. Columns of
+/// floats whose sums or squares are asked for have none. Measured on an H200 over 800 views drawn at
+/// random.
 pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
     let (len, size) = (table.elements.len, table.dtype.size());
     let row = len.saturating_mul(size);
     let bytes = row.saturating_mul(table.outputs.len);
     let sums = table.dtype.is_float() && answer.is_of_sums();
-    let squares = sums && matches!(answer.tally(), Some(Tally::Squares | Tally::Variances));
-    let long = squares && size == 8;
     if table.has_few_rows() {
-        let few = table.outputs.len <= FEW_OUTPUTS;
         // Bytes of the longest rows that are a view's however many there are.
-        let best = match (table.dtype, squares) {
-            (DType::F64, _) => 8 << 10,
-            (DType::F32, false) => 12 << 10,
-            (DType::F32, true) => 3 << 10,
-            (DType::BF16, false) => 8 << 10,
-            (_, false) => 0,
-            (_, true) => 4 << 10,
+        let best = match table.dtype {
+            DType::F64 => 8 << 10,
+            DType::F32 => 12 << 10,
+            DType::BF16 => 8 << 10,
+            _ => 0,
         };
         let busy = bytes > if row > MOST_SHORT_ROW { 3 * BUSY } else { BUSY };
         let many = sums && busy && row > MOST_SHORT_ROW / 2 && row <= best;
-        let (most_bytes, most_row) = match (sums, squares) {
-            (true, false) if size == 4 || row <= best => (2 * MODEST, LONG_SUM),
-            (true, false) => (MODEST / 2, LONG_SUM),
-            (true, true) if few && !long => (MODEST, LONG_ROW_OF_SQUARES),
-            (true, true) => (MODEST, if few { LONG_ROW } else { LONG_ROW_OF_MANY }),
-            (false, _) => (MODEST, usize::MAX),
+        let (most_bytes, most_row) = match sums {
+            true if size == 4 || row <= best => (2 * MODEST, LONG_SUM),
+            true => (MODEST / 2, LONG_SUM),
+            false => (MODEST, usize::MAX),
         };
         // Rows with something between them are aligned in as many ways, as are those of no
         // whole number of vectors.
@@ -270,29 +258,12 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
             || !sums && ragged && SCATTERED_ROWS.contains(&row)
     } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
         let (tables, width) = (columns.tables(), columns.columns * size);
-        let many = len >= MANY_ROWS.end;
-        if !sums {
-            let idle = width < NARROW && len >= FEW_ROWS || width < NARROWEST;
-            let most = match answer.tally() {
-                Some(Tally::Sums) => SMALL,
-                _ => SMALL_COLUMNS[size.ilog2() as usize],
-            };
-            return bytes <= most || tables > 1 && idle;
-        }
-        if !squares {
-            return true;
-        }
-        let ragged = !columns.is_aligned() && width >= 4 * NARROW;
-        let busy = tables * columns.strips() >= BUSY_STRIPS;
-        let small = tables > 1 && columns.columns.saturating_mul(row) <= SMALL_TABLE;
-        len >= FEW_ROWS
-            && (bytes <= SMALL
-                || bytes <= MODEST && len >= SOME_ROWS
-                || bytes <= MODERATE && MANY_ROWS.contains(&len) && !busy
-                || bytes <= MODERATE && many
-                || small && !busy && len >= SOME_ROWS
-                || ragged && bytes <= 4 * MODERATE && len >= MANY_ROWS.start && !busy
-                || long && (bytes <= 2 * MODERATE && !busy || len >= LONG_COLUMN))
+        let idle = width < NARROW && len >= FEW_ROWS || width < NARROWEST;
+        let most = match answer.tally() {
+            Some(Tally::Sums) => SMALL,
+            _ => SMALL_COLUMNS[size.ilog2() as usize],
+        };
+        sums || bytes <= most || tables > 1 && idle
     } else {
         true
     }

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::answer::Answer;
+use super::catalogue::STRIDED_MERGED;
 use super::kernels::{Program, Tally};
 use super::layout::{Layout, Parameters};
 use super::route::{Launches, Machine};
@@ -136,6 +137,8 @@ pub(super) struct Strided {
     sharing: Sharing,
     launch: Launch,
     at_once: u32,
+    /// Words that tell which block is the last of those that share outputs.
+    tickets: usize,
     /// Bytes of the workspace, if blocks share outputs: those that are zero between
     /// launches, and others.
     workspace: [u64; 2],
@@ -148,7 +151,7 @@ impl Strided {
         let tally = answer.tally()?;
         let program = match layout.pack() {
             1 => Program::Strided(tally, answer.dtype),
-            _ => Program::Packs(answer.dtype),
+            _ => Program::Packs(tally, answer.dtype),
         };
         let at_once = device.blocks_at_once(program.blocks());
         let threads = program.threads();
@@ -160,8 +163,13 @@ impl Strided {
         let resident = [at_once as usize, threads as usize];
         let mut sharing = Sharing::of(layout, size, costly, alone, resident);
         let (outputs, wide) = (layout.outputs.len * layout.pack(), wide_words(tally, answer.dtype));
-        let zeros = sharing.blocks.saturating_add(outputs.saturating_mul(wide));
-        let partials = outputs.saturating_mul(sharing.splits * MOST_WORDS);
+        let groups = match sharing.splits {
+            parts if layout.pack() > 1 && parts > STRIDED_MERGED => parts.div_ceil(STRIDED_MERGED),
+            _ => 0,
+        };
+        let tickets = sharing.blocks.saturating_mul(1 + groups);
+        let zeros = tickets.saturating_add(outputs.saturating_mul(wide));
+        let partials = outputs.saturating_mul((sharing.splits + groups) * MOST_WORDS);
         let mut workspace = [8 * zeros as u64, 8 * partials as u64];
         if sharing.splits > 1 && workspace[0].saturating_add(workspace[1]) > device.workspace() {
             if layout.len > BLOCK_ELEMENTS {
@@ -182,7 +190,7 @@ impl Strided {
             1 => ELEMENTS_AT_ONCE * size,
             _ => PACKS_AT_ONCE * size,
         };
-        Some(Strided { program, sharing, launch, at_once, workspace, bytes_of_a_thread })
+        Some(Strided { program, sharing, launch, at_once, tickets, workspace, bytes_of_a_thread })
     }
 
     /// What this launch is like.
@@ -220,7 +228,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<()> {
         let device = &*self.device;
-        let Strided { sharing, workspace, .. } = *plan;
+        let Strided { sharing, tickets, workspace, .. } = *plan;
         let (launch, ends) = match second {
             Some(_) => (plan.launch_of_ends(), 2),
             None => (plan.launch, 1),
@@ -242,7 +250,7 @@ impl Engine {
         if sharing.splits > 1 {
             let [shared, left] = scratch.for_views(device, stream, zeros, partials)?;
             parameters.tickets = shared;
-            parameters.wides = shared + 8 * sharing.blocks as u64;
+            parameters.wides = shared + 8 * tickets as u64;
             parameters.partials = left;
         }
         let kernel = self.program(plan.program)?;
