@@ -214,26 +214,25 @@ struct Walker {
         return make_uint4(v.x & mask[0], v.y & mask[1], v.z & mask[2], v.w & mask[3]);
     }
 
-    // Some rows at any address, from the two aligned vectors that have a strip's bytes of each.
-    template <u32 ROWS>
+    // A batch of rows at any address, from the two aligned vectors that have a strip's bytes of each.
     __device__ __forceinline__ void load_unaligned(uint4 *v, Walk &walk) const
     {
-        uint4 low[ROWS], high[ROWS];
-        u32 off[ROWS];
-        if (table.inner == 0 && walk.left >= ROWS && is_inside(walk.at) && is_inside(walk.at + (ROWS - 1) * near)) {
+        uint4 low[BATCH], high[BATCH];
+        u32 off[BATCH];
+        if (table.inner == 0 && walk.left >= BATCH && is_inside(walk.at) && is_inside(walk.at + (BATCH - 1) * near)) {
 #pragma unroll
-            for (u32 k = 0; k < ROWS; ++k) {
+            for (u32 k = 0; k < BATCH; ++k) {
                 const char *const at = walk.at + k * near;
                 off[k] = u32(u64(at)) % 16;
                 const uint4 *const vectors = reinterpret_cast<const uint4 *>(at - off[k]);
                 low[k] = vectors[0];
                 high[k] = vectors[1];
             }
-            walk.at += ROWS * near;
-            walk.left -= ROWS;
+            walk.at += BATCH * near;
+            walk.left -= BATCH;
         } else {
 #pragma unroll
-            for (u32 k = 0; k < ROWS; ++k) {
+            for (u32 k = 0; k < BATCH; ++k) {
                 low[k] = high[k] = fill;
                 off[k] = 0;
                 if (walk.left != 0) {
@@ -250,29 +249,21 @@ struct Walker {
             }
         }
 #pragma unroll
-        for (u32 k = 0; k < ROWS; ++k)
+        for (u32 k = 0; k < BATCH; ++k)
             v[k] = own(across(low[k], high[k], off[k]));
     }
 
-    // A batch of rows, of which so many are on their way at once if they are not aligned.
-    template <u32 ROWS>
+    // A batch of rows.
     __device__ __forceinline__ void load(uint4 (&v)[BATCH], Walk &walk) const
     {
         if (table.unit == 16)
             return load_units<16>(v, walk);
         if (sizeof(Bits) == 8 || table.unit == 8)
             return load_units<8>(v, walk);
-        if constexpr (sizeof(Bits) < 8) {
-#pragma unroll
-            for (u32 k = 0; k < BATCH; k += ROWS)
-                load_unaligned<ROWS>(v + k, walk);
-        }
+        if constexpr (sizeof(Bits) < 8)
+            load_unaligned(v, walk);
     }
 };
-
-// Rows that are not aligned, on their way at once: each takes two vectors of registers, which takers of many registers have not.
-template <class Taker>
-constexpr u32 UNALIGNED_ROWS = BATCH;
 
 // Gives a strip's rows to what takes them: batches, and after up to CHUNK rows, a multiple of a batch, a word that they may be closed:
 // which is the first of them, and how many they are.
@@ -287,7 +278,7 @@ __device__ __forceinline__ void walk_down(const ColumnTable &table, const Strip<
 #pragma unroll 1
         for (u32 taken = 0; taken < rows; taken += BATCH) {
             uint4 v[BATCH];
-            walker.template load<UNALIGNED_ROWS<Taker>>(v, walk);
+            walker.load(v, walk);
             taker.take(v);
         }
         taker.close(done, rows);

@@ -24,7 +24,8 @@ struct FloatTotal : CascadedSum<true> {
     using Asked = TotalAsked<T>;
     using Wides = Superaccumulator<T>;
     static constexpr bool LONG = sizeof(Bits) == 8;
-    static constexpr int MOST = 8, SINGLES = sizeof(Bits) == 2 ? 16 : 8;
+    // Of elements that have to be seen there is room for eight.
+    static constexpr int LOG_MOST = LONG || Spread<T, 0>::ASKED ? 3 : 4, MOST = 1 << LOG_MOST, SINGLES = sizeof(Bits) == 2 ? 16 : 8;
     static constexpr bool NUMBERED = false, SHIFTS = false, SETTLES = true, MAY_BE_LOST = true, TAKES_INITIAL = true;
     static constexpr int WIDE_WORDS = Wides::WORDS;
     // Small sums are taken times 2^SMALL, and of large elements times 2^-DOWN.
@@ -41,7 +42,7 @@ struct FloatTotal : CascadedSum<true> {
     __device__ __forceinline__ bool include_near(const Bits (&bits)[N], const Asked &asked)
     {
         static_assert(N <= MOST, "the growth of a plain sum");
-        Spread<T, 3> spread;
+        Spread<T, LOG_MOST> spread;
         f64 some = 0.0;
 #pragma unroll
         for (int k = 0; k < N; ++k)

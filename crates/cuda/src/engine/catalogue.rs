@@ -79,6 +79,9 @@ const FLOATS: Elements = ["", "", "", "", "", "", "", "", "", "f16", "bf16", "f3
 /// Short floats.
 const SHORT_FLOATS: Elements = ["", "", "", "", "", "", "", "", "", "f16", "bf16", "f32", ""];
 
+/// Floats of 16 bits.
+const FLOATS_OF_16_BITS: Elements = ["", "", "", "", "", "", "", "", "", "f16", "bf16", "", ""];
+
 /// All but f64.
 const ALL_BUT_F64: Elements =
     ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", ""];
@@ -218,20 +221,12 @@ pub(super) const STRIDED_PACKED_SUMS: Entry = Entry {
 };
 
 /// any axes of any view: sums of squares and norms of outputs side by side.
-pub(super) const STRIDED_PACKED_SQUARES: Entry = Entry {
-    stem: "strided_packed_squares",
-    elements: SHORT_FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 64, 128, 0],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 6, 4, 0],
-};
+pub(super) const STRIDED_PACKED_SQUARES: Entry =
+    Entry::even("strided_packed_squares", FLOATS_OF_16_BITS, 64, 6);
 
 /// any axes of any view: variances and standard deviations of outputs side by side.
-pub(super) const STRIDED_PACKED_VARIANCES: Entry = Entry {
-    stem: "strided_packed_variances",
-    elements: SHORT_FLOATS,
-    threads: [0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 64, 128, 0],
-    blocks: [0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 6, 4, 0],
-};
+pub(super) const STRIDED_PACKED_VARIANCES: Entry =
+    Entry::even("strided_packed_variances", FLOATS_OF_16_BITS, 64, 6);
 
 /// any axes of any view: the smallest or the largest element.
 pub(super) const STRIDED_EXTREMES: Entry =

@@ -22,9 +22,10 @@ const SMALL: usize = 1 << 20;
 const LARGER: [usize; 4] = [4 * SMALL, 16 * SMALL, 64 * SMALL, 64 * SMALL];
 const RUN: core::ops::RangeInclusive<usize> = 128..=1024;
 
-/// Bytes of an array whose outputs side by side a view takes one by one, by those of an element.
-/// Measured on an H200 over 170 tables.
+/// Bytes of an array whose outputs side by side a view takes one by one, by those of an element, and the
+/// same of squares. Measured on an H200 over 170 tables, and over 200 of squares.
 const PACKS: [usize; 4] = [0, 16 * SMALL, 8 * SMALL, 0];
+const PACKS_OF_SQUARES: usize = 32 * SMALL;
 
 /// What is answered with numbers.
 pub(super) struct Question {
@@ -90,7 +91,11 @@ impl Question {
             .and_then(|n| Layout::abreast(view.address, size, kept, reduced, numbered, n));
         // Blocks of few packs have more to do at their ends.
         let bytes = table.outputs.len.saturating_mul(table.elements.len).saturating_mul(size);
-        let large = bytes > PACKS[size.ilog2() as usize] || forced.is_some();
+        let least = match tally {
+            Some(tally) if tally.is_of_squares() => PACKS_OF_SQUARES,
+            _ => PACKS[size.ilog2() as usize],
+        };
+        let large = bytes > least || forced.is_some();
         let packs = || {
             tally.filter(|_| large)?.packs(view.dtype)?;
             Layout::packs(view.address, size, kept, reduced)

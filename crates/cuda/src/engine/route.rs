@@ -31,10 +31,11 @@ const MOST_SCATTERED: usize = 1 << 30;
 const SMALL: usize = 1 << 20;
 /// Bytes of a row of squares of integers that keeps a block busy. Measured on an H200 over 270 tables.
 const LONG_ROW: usize = 48 << 10;
-/// Bytes of a row of shorter floats than f64 that are summed as they are, in tables of up to 32 MiB of f32 and
-/// 8 MiB of others, whose sum is better shared by more than one block. Measured on an H200 over 121 tables: of uniform elements views take 0.5 to 1.0 of
-/// the time there, and 0.7 to 1.1 of larger tables whose rows are no longer than `best`; of 40
-/// decades 0.3 to 0.8.
+/// Bytes of a row of shorter floats than f64 that are summed as they are, in tables of 16 to 32 MiB, whose
+/// payload is as quick as a view: it takes a second launch. Measured on an H200 over 121 tables: of uniform elements
+/// views of tables of up to 32 MiB of f32 and 8 MiB of others take 0.5 to 1.0 of the time, and 0.7 to 1.1 of
+/// larger tables whose rows are no longer than `best`; of 40 decades 0.3 to 0.8. Over 100 tables of up to
+/// 16 MiB of rows of any length 0.47 to 1.0.
 const LONG_SUM: usize = 128 << 10;
 /// Bytes of the longest rows of f64, and of squares, that a view sums by its accumulators of any data. Measured on
 /// an H200 over 44 tables: of uniform elements rows of 160 KB take a view as long as payloads, and
@@ -206,7 +207,10 @@ pub(super) fn leaves_payloads(answer: Answer, table: &Table) -> bool {
     match answer.tally() {
         None => answer.ask == Ask::Range && has_long_rows(table),
         Some(Tally::IntegerSquares) => table.has_rows() && row >= LONG_ROW,
-        Some(Tally::Sums) => table.dtype == DType::F64 && table.has_rows() && row > LONGEST_ROW,
+        Some(Tally::Sums) => {
+            let long = row > LONGEST_ROW && bytes > MODEST;
+            table.dtype == DType::F64 && table.has_rows() && long
+        }
         Some(Tally::Squares | Tally::Variances) => {
             let (most_bytes, most_row) = match table.dtype {
                 DType::F16 => (MODEST, LONGEST_ROW_OF_F16),
@@ -241,11 +245,12 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
         };
         let busy = bytes > if row > MOST_SHORT_ROW { 3 * BUSY } else { BUSY };
         let many = sums && busy && row > MOST_SHORT_ROW / 2 && row <= best;
-        let (most_bytes, most_row) = match sums {
-            true if size == 4 || row <= best => (2 * MODEST, LONG_SUM),
-            true => (MODEST / 2, LONG_SUM),
-            false => (MODEST, usize::MAX),
+        let most_bytes = match sums {
+            true if size == 4 || row <= best => 2 * MODEST,
+            true => MODEST / 2,
+            false => MODEST,
         };
+        let most_row = if sums && bytes > MODEST { LONG_SUM } else { usize::MAX };
         // Rows with something between them are aligned in as many ways, as are those of no
         // whole number of vectors.
         let apart = table.outputs.dims.last().is_some_and(|d| d.strides[0] != row.cast_signed());

@@ -1468,7 +1468,9 @@ fn far_floats_are_loaded_once() {
     let shapes = [[8, 300], [100, 40], [3000, 10]];
     let of_packs = [[16, 300], [128, 40], [3072, 12]];
     let squares = [Op::Norm2, Op::Var, Op::Std];
-    for (dtype, reach, in_packs) in [(DType::F64, 499, false), (DType::F32, 123, true)] {
+    for (dtype, reach, in_packs) in
+        [(DType::F64, 499, false), (DType::F32, 123, false), (DType::F32, 123, true)]
+    {
         // Blocks share the last ones.
         for [len, outputs] in if in_packs { of_packs } else { shapes } {
             let (count, shared) = (len * outputs, len > 1000);
@@ -1481,7 +1483,12 @@ fn far_floats_are_loaded_once() {
                 Sample::of(Layout::contiguous(&[len, outputs], dtype.size()), &items)
             });
             let sums = if shared { [Op::Norm1; 2] } else { [Op::Sum, Op::Mean] };
-            for op in [&sums[..], &squares].concat() {
+            let ops = match (dtype, in_packs) {
+                (_, true) => sums.to_vec(),
+                (DType::F32, _) => squares.to_vec(),
+                _ => [&sums[..], &squares].concat(),
+            };
+            for op in ops {
                 sim.take_reports();
                 check(&walkers(&device)[1], op, &sample, &[true, false], "far apart");
                 let reports = sim.take_reports();
@@ -1586,7 +1593,7 @@ fn packs(engines: &[Engine], seed: u64, rounds: usize, most: usize) {
         });
         for reduced in [[false, true, false], [true, true, false]] {
             let engine = &engines[random.place(engines.len())];
-            for op in [Op::Sum, [Op::Mean, Op::Norm1][random.place(2)]] {
+            for op in [Op::Sum, [Op::Mean, Op::Norm1][random.place(2)], SQUARES[random.place(4)]] {
                 let number = Number { omits_nan: random.place(3) == 0, ..op.into() };
                 check(engine, number, &sample, &reduced, &format!("round {round}"));
             }
@@ -1594,10 +1601,32 @@ fn packs(engines: &[Engine], seed: u64, rounds: usize, most: usize) {
     }
 }
 
+/// More blocks than merge the parts of packs at once, with an output whose total is lost when all parts are together.
+fn packs_of_many_blocks(device: &Arc<dyn Device>) {
+    let shape = Shape { threads: None, blocks: Some(40), walk: Some(ForcedWalk::Views) };
+    let engine = Engine::with_shape(Arc::clone(device), shape);
+    let mut random = Random(thorough::seed(452));
+    let (rows, columns) = (4800, 64);
+    for (dtype, op) in [(DType::F16, Op::Var), (DType::BF16, Op::Sum), (DType::F32, Op::Sum)] {
+        let sample = with_element!(dtype, T => {
+            let mut items: Vec<T> = (0..rows * columns).map(|_| from_f64(random.unit() - 0.25)).collect();
+            for (column, kind) in [(3, Lost::Cancelling), (4, Lost::Far), (5, Lost::Special)] {
+                for (i, x) in lost::<T>(kind, rows, &mut random).into_iter().enumerate() {
+                    items[i * columns + column] = x;
+                }
+            }
+            Sample::of(Layout::table([rows, columns], dtype.size(), 0, 0), &items)
+        });
+        check(&engine, op, &sample, &[true, false], "many blocks");
+    }
+}
+
 #[test]
 fn outputs_in_packs() {
-    packs(&walkers(&sim(Schedule::Lockstep)), 218, up_to(900, 120), 300);
+    let device = sim(Schedule::Lockstep);
+    packs(&walkers(&device), 218, up_to(900, 120), 300);
     packs(&walkers(&sim(Schedule::Random { seed: 6 })), 219, up_to(90, 12), 100);
+    packs_of_many_blocks(&device);
 }
 
 #[test]
@@ -2401,6 +2430,7 @@ fn columns_on_the_device() {
     scales_of_columns(&engine);
     columns_again(&engine);
     columns_of_many_blocks(engine.device());
+    packs_of_many_blocks(engine.device());
     squares_of_far_scales(&engine);
     equal_elements_side_by_side(&engine);
     specials_of_columns(&engine);
