@@ -76,8 +76,9 @@ struct CascadedSum {
     // Whether sum + error may be less than the whole total.
     __device__ __forceinline__ bool is_cut() const { return size != 0.0; }
 
-    // Of up to n terms. Any number that leaves the format below is of sums so small that they are exact.
-    __device__ __forceinline__ KnownSum known(u64 n) const
+    // Of up to n terms. Any number that leaves the format below is of sums so small that they are exact. If all terms are multiples of a unit,
+    // and size is at most 2^52 of it, no add of `far` and size was rounded: `exact` is that, or 0.
+    __device__ __forceinline__ KnownSum known(u64 n, f64 exact = 0.0) const
     {
         const Double all = two_sum(sum, error);
         if constexpr (!FAR)
@@ -85,7 +86,7 @@ struct CascadedSum {
         const Double rest = two_sum(all.lo, far);
         // Each brings up to four terms of `far`.
         const f64 of_size = mul(f64(n), of_bits(u64(1023 - 50) << 52));
-        const f64 off = size == 0.0 ? 0.0 : add(mul(size, of_size), mul(fabs(rest.lo), of_bits(u64(1023 - 51) << 52)));
+        const f64 off = size <= exact ? 0.0 : add(mul(size, of_size), mul(fabs(rest.lo), of_bits(u64(1023 - 51) << 52)));
         return {all.hi, rest, off};
     }
 

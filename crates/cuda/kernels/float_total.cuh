@@ -153,8 +153,8 @@ struct FloatTotal : CascadedSum<true> {
         return all;
     }
 
-    // Whether the answer of elements of which n count is known. Rounding does not change the order of numbers. Sums of a few elements often lie in the middle between two numbers but for far smaller
-    // ones, which rest.lo says (Boldo and Melquiond 2008).
+    // Whether the answer of elements of which n count is known. Rounding does not change the order of numbers. Sums of a few elements often lie
+    // in the middle between two numbers but for far smaller ones, which rest.lo says (Boldo and Melquiond 2008).
     __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
     {
         if constexpr (LONG) {

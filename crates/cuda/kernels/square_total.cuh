@@ -5,7 +5,8 @@
 // merges.
 //
 // A variance is (n S2 - S1^2) / (n (n - ddof)). The numerator is another cascaded sum, of some products; what S1 and S2 are off by comes to it.
-// Where that says nothing of the answer, as of elements that are nearly all alike, whoever walks has to bring them once more, to superaccumulators.
+// Where that says nothing of the answer, whoever walks has to bring the elements once more, to superaccumulators. Elements that are all alike, or
+// nearly, cancel, and have an answer all the same: their squares are multiples of a unit that is not far below them, so that no term is rounded.
 //
 // Squares of f64 may leave the format. So elements are taken times a power of two: 2^600 at first, and 2^-600 less whenever larger ones come
 // than 2^440 with that. Squares add up to less than 2^960 then, which leaves room for n. Elements from 2^-420 on, and any with
@@ -61,6 +62,7 @@ struct SquareTotal {
     using Sum = CascadedSum<LONG>;
     Sum squares, sum;
     f64 power = LONG ? 0x1p600 : 1.0;
+    u32 least = ~0u; // the upper half of the smallest magnitude of f64 that is not 0, or less by one
     u32 trouble = 0;
     u32 missing = 0; // NaNs that are as if they were not there
 
@@ -96,6 +98,7 @@ struct SquareTotal {
         Plain some;
         if constexpr (LONG) {
             holds = holds && seen.most < large() && seen.least >= small();
+            least = min(least, seen.least);
             some.make_room(seen.most, u32(bits_of(power) >> 52));
         } else {
             some.make_room(seen.most);
@@ -176,10 +179,13 @@ struct SquareTotal {
     {
         Elements<Bits, N> finite = some;
         bool odd = false;
-        const u32 least = small(), span = large() - least;
+        const u32 smallest = small(), span = large() - smallest;
 #pragma unroll
-        for (int k = 0; k < N; ++k)
-            odd = odd || (LONG ? upper(some.bits[k]) - least >= span : !Format::is_finite(some.bits[k]));
+        for (int k = 0; k < N; ++k) {
+            if constexpr (LONG)
+                least = min(least, u32((Format::magnitude(some.bits[k]) - 1) >> 32));
+            odd = odd || (LONG ? upper(some.bits[k]) - smallest >= span : !Format::is_finite(some.bits[k]));
+        }
         if (odd) {
             take_note(finite);
             if (include_near(finite.bits))
@@ -209,6 +215,7 @@ struct SquareTotal {
         squares.merge(other.squares);
         if constexpr (SPREAD)
             sum.merge(other.sum);
+        least = min(least, other.least);
         trouble |= other.trouble;
         missing += other.missing;
     }
@@ -218,7 +225,7 @@ struct SquareTotal {
     {
         if (w < SUMS)
             return bits_of(w < Sum::WORDS ? squares.word(w) : sum.word(w - Sum::WORDS));
-        return u64(missing) << 32 | u32(bits_of(power) >> 52) << 8 | trouble;
+        return u64(missing) << 32 | u32(bits_of(power) >> 52) << 8 | trouble | (LONG ? (least >> 20 & 0x7ff) << 19 : 0);
     }
     static __device__ __forceinline__ SquareTotal of_words(const u64 (&words)[WORDS])
     {
@@ -227,8 +234,10 @@ struct SquareTotal {
         if constexpr (SPREAD)
             all.sum = Sum::of_words(words + Sum::WORDS);
         all.trouble = u32(words[SUMS]) & 0xff;
-        if constexpr (LONG)
-            all.power = of_bits(u64(u32(words[SUMS]) >> 8) << 52);
+        if constexpr (LONG) {
+            all.power = of_bits(u64(u32(words[SUMS]) >> 8 & 0x7ff) << 52);
+            all.least = u32(words[SUMS]) >> 19 << 20;
+        }
         all.missing = u32(words[SUMS] >> 32);
         return all;
     }
@@ -239,13 +248,20 @@ struct SquareTotal {
         return asks_spread(ask) || (trouble & HAS_NAN) != 0 ? NOT_A_NUMBER<T> : Format::INFINITE;
     }
 
+    // 2^52 units of elements, or of squares, that are multiples of it; 0 of a unit that leaves the format.
+    __device__ __forceinline__ f64 exact(int squared) const
+    {
+        const int field = max(int(least >> 20), 1) - 1075 + int(bits_of(power) >> 52) - 1023, exponent = squared * field + 52;
+        return LONG && exponent > -1000 ? of_bits(u64(1023 + min(exponent, 1000)) << 52) : 0.0;
+    }
+
     // What is known of S2, or n S2 - S1^2, of n elements.
     __device__ __forceinline__ KnownSum numerator(u64 n, bool spread) const
     {
-        const KnownSum s2 = squares.known(2 * n);
+        const KnownSum s2 = squares.known(2 * n, exact(2));
         if (!SPREAD || !spread)
             return s2;
-        const KnownSum s1 = sum.known(2 * n);
+        const KnownSum s1 = sum.known(2 * n, exact(1));
         CascadedSum<true> all;
         all.include_product(f64(n), s2.hi);
         all.include_product(-s1.hi, s1.hi);
@@ -254,12 +270,13 @@ struct SquareTotal {
             all.include_product(mul(-2.0, s1.hi), s1.rest.hi);
             all.include_product(-s1.rest.hi, s1.rest.hi);
         }
-        // What rest.lo brings is rounded, which `off` has 4 times: theirs has 2^-51 of rest.lo. Of the third square, which is left out, it has more.
-        const f64 more = sub(mul(f64(n), s2.rest.lo), mul(mul(2.0, s1.hi), s1.rest.lo));
-        all.include(more);
-        KnownSum known = all.known(16);
-        const f64 magnitude = add(fabs(s1.hi), fabs(s1.rest.hi));
-        const f64 off = add(mul(f64(n), s2.off), mul(add(mul(2.0, magnitude), s1.off), s1.off));
+        // What S1's rest.lo brings is rounded, and its products with other rests are left out: less than 2^-50 of it times what is here.
+        all.include_product(f64(n), s2.rest.lo);
+        all.include(mul(mul(-2.0, s1.hi), s1.rest.lo));
+        const bool is_whole = s2.off == 0.0 && s1.off == 0.0 && s1.rest.lo == 0.0;
+        KnownSum known = all.known(16, is_whole ? exact(2) : 0.0);
+        const f64 magnitude = add(fabs(s1.hi), fabs(s1.rest.hi)), of_sum = add(s1.off, mul(fabs(s1.rest.lo), of_bits(u64(1023 - 50) << 52)));
+        const f64 off = add(mul(f64(n), s2.off), mul(add(mul(2.0, magnitude), of_sum), of_sum));
         known.off = add(known.off, mul(off, 4.0));
         return known;
     }
@@ -289,18 +306,18 @@ struct SquareTotal {
         }
         const KnownSum all = numerator(n, spread);
         const f64 by = mul(f64(times), f64(free)), by_rest = fused(f64(times), f64(free), -by);
-        const f64 lo = add(all.rest.hi, all.rest.lo);
+        const Double x = two_sum(all.hi, add(all.rest.hi, all.rest.lo));
         const bool is_exact = all.off == 0.0 && all.rest.lo == 0.0;
         const int exponent = LONG ? 2 * (1023 - int(bits_of(power) >> 52)) : 0;
         if (is_exact && by_rest == 0.0) {
-            if (all.hi == 0.0) {
+            if (x.hi == 0.0) {
                 answer = 0;
                 return true;
             }
             // Sums of few digits often lie in the middle between two numbers, as do their quotients and roots, which are exact then.
-            if (exponent == 0 && all.hi > of_bits(u64(1023 - 800) << 52)) {
-                const f64 real = __ddiv_rn(all.hi, by);
-                const Double left = two_sum(fused(-real, by, all.hi), lo);
+            if (exponent == 0 && x.hi > of_bits(u64(1023 - 800) << 52)) {
+                const f64 real = __ddiv_rn(x.hi, by);
+                const Double left = two_sum(fused(-real, by, x.hi), x.lo);
                 const f64 rest = __ddiv_rn(left.hi, by), its = __dsqrt_rn(real);
                 const bool is_quotient = left.lo == 0.0 && fused(rest, by, -left.hi) == 0.0;
                 if (is_quotient && (!root || rest == 0.0 && fused(its, its, -real) == 0.0)) {
@@ -310,10 +327,10 @@ struct SquareTotal {
             }
         }
         // What is not finite here is NaN there, and what is not positive cancels.
-        const f64 part = is_exact ? 0.0 : __ddiv_rn(add(all.off, fabs(all.rest.lo)), all.hi);
-        if (!(all.hi > 0.0) || !(part < 1.0) || (n | free) >> 53 != 0)
+        const f64 part = is_exact ? 0.0 : __ddiv_rn(add(all.off, fabs(all.rest.lo)), x.hi);
+        if (!(x.hi > 0.0) || !(part < 1.0) || (n | free) >> 53 != 0)
             return false;
-        return nearest_real<T>(fast_two_sum(all.hi, lo), by, by_rest, exponent, root, answer, part);
+        return nearest_real<T>(x, by, by_rest, exponent, root, answer, part);
     }
 
     // Leaves the answer, and returns whether it is known.

@@ -1507,6 +1507,42 @@ fn far_floats_are_loaded_once() {
     }
 }
 
+/// Variances of elements that are all alike, or all but one, cancel, and are known.
+#[test]
+fn constants_are_loaded_once() {
+    let sim = Arc::new(Sim::new(Options { counters: true, ..Options::default() }));
+    let device: Arc<dyn Device> = Arc::<Sim>::clone(&sim);
+    let mut random = Random(thorough::seed(453));
+    for dtype in [DType::F64, DType::F32, DType::BF16, DType::F16] {
+        // Blocks share the last ones.
+        for [len, outputs] in [[24, 304], [128, 40], [3072, 16]] {
+            for differs in [false, true] {
+                let sample = with_element!(dtype, T => {
+                    let all: T = from_f64(1.0 + random.unit());
+                    let mut items = vec![all; len * outputs];
+                    if differs {
+                        (0..outputs).for_each(|i| items[random.place(len) * outputs + i] = from_f64(1.0 + random.unit()));
+                    }
+                    Sample::of(Layout::contiguous(&[len, outputs], dtype.size()), &items)
+                });
+                for op in [Op::Var, Op::Std] {
+                    sim.take_reports();
+                    check(&walkers(&device)[1], op, &sample, &[true, false], "alike");
+                    let reports = sim.take_reports();
+                    let counted = reports[0].outcome.counters.as_ref().unwrap().total();
+                    let bytes = (len * outputs * dtype.size()) as u64;
+                    let (loaded, more) =
+                        (counted.global_loads.bytes_asked, bytes / if len > 1000 { 3 } else { 16 });
+                    assert!(
+                        loaded <= bytes + more,
+                        "{op} of {dtype}, {len}, {differs}: {loaded} of {bytes}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn few_floats_are_not_too_sure() {
     let engines = abreast(&sim(Schedule::Lockstep));
