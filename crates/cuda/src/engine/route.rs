@@ -34,8 +34,8 @@ const LONG_ROW: usize = 48 << 10;
 /// Bytes of a row of shorter floats than f64 that are summed as they are, in tables of 16 to 32 MiB, whose
 /// payload is as quick as a view: it takes a second launch. Measured on an H200 over 121 tables: of uniform elements
 /// views of tables of up to 32 MiB of f32 and 8 MiB of others take 0.5 to 1.0 of the time, and 0.7 to 1.1 of
-/// larger tables whose rows are no longer than `best`; of 40 decades 0.3 to 0.8. Over 100 tables of up to
-/// 16 MiB of rows of any length 0.47 to 1.0.
+/// larger tables whose rows are no longer than `best`; of 40 decades 0.3 to 0.8. Up to 16 MiB, rows of any
+/// length take a launch less.
 const LONG_SUM: usize = 128 << 10;
 /// Bytes of the longest rows of f64, and of squares, that a view sums by its accumulators of any data. Measured on
 /// an H200 over 44 tables: of uniform elements rows of 160 KB take a view as long as payloads, and
@@ -59,8 +59,9 @@ const NARROWEST: usize = 8;
 /// summed.
 const SMALL_COLUMNS: [usize; 4] = [4 * SMALL, 2 * SMALL, MODEST, MODEST];
 /// Elements of a table whose rows do, of any length, and four times as many of long ones. Measured on an
-/// H200 over 560 tables: views of up to 2^20 elements take 0.5 to 1.0 of the time, of 2^22 elements in
-/// rows of 1000 and more 0.5 to 1.1, and in rows of 20 twice the time.
+/// H200 over 560 tables, 70 of them beside torch: views of these take as long as rows, mostly the 9 us of a
+/// launch, positions of f64 and both ends of f32 0.73 to 0.97 of the time; of 2^22 elements in rows of 20
+/// twice the time.
 const SMALL_ROWS: usize = 1 << 20;
 const LONG_ENOUGH: usize = 1000;
 /// Bytes of a row that is neither short nor long enough for what comes at its ends.
