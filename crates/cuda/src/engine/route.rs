@@ -18,7 +18,7 @@ use super::kernels::{self, Tally};
 use super::layout::Layout;
 use super::question::Question;
 use super::short_rows::{self, MOST_BYTES as MOST_SHORT_ROW, ShortRows};
-use super::strided::Strided;
+use super::strided::{BLOCK_ELEMENTS, Strided};
 use super::table::{ROW_ALIGNMENT, Table};
 use super::tiles::{Wanted, in_place, largest_workspace};
 use crate::device::{Launch, Limits};
@@ -37,11 +37,14 @@ const LONG_ROW: usize = 48 << 10;
 /// larger tables whose rows are no longer than `best`; of 40 decades 0.3 to 0.8. Up to 16 MiB, rows of any
 /// length take a launch less.
 const LONG_SUM: usize = 128 << 10;
-/// Bytes of the longest rows of f64, and of squares, that a view sums by its accumulators of any data. Measured on
-/// an H200 over 44 tables: of uniform elements rows of 160 KB take a view as long as payloads, and
-/// those of 800 KB 1.15 times as long; of 40 decades 0.5 and 0.8 times. Over 320 tables of squares
-/// 0.96 to 1.3 times there, of 40 decades 0.69 to 0.96, and less of shorter rows; f16, of which nothing is
-/// far apart, from 8 KiB on 1.3 to 2 times in tables of more than 16 MiB.
+/// Bytes of the longest rows of f64 that a view sums by its accumulators of any data. Measured on an
+/// H200 over 44 tables: of uniform elements rows of 160 KB take a view as long as payloads, and
+/// those of 800 KB 1.15 times as long; of 40 decades 0.5 and 0.8 times.
+///
+/// The same of squares of bf16 in tables of more than 16 MiB, and of f32 of more than 1 GiB; of f16, of which
+/// nothing is far apart. Those of f64 are a view's as long as blocks leave parts of far elements to the last one. Over 320
+/// tables and 176 of longer rows, longer ones take a view 1.3 to 1.7 times as long (bf16), 1.0 to 1.5 (f32), 1.3 to 2
+/// (f16) and 0.95 to 1.2 times (f64), of 600 decades 0.34 to 0.55.
 const LONGEST_ROW: usize = 256 << 10;
 const LONGEST_ROW_OF_F16: usize = 8 << 10;
 /// Bytes of a table of float rows of more than half of what the lanes of a warp take that keep a
@@ -219,8 +222,9 @@ pub(super) fn leaves_payloads(answer: Answer, table: &Table) -> bool {
         Some(Tally::Squares | Tally::Variances) => {
             let (most_bytes, most_row) = match table.dtype {
                 DType::F16 => (MODEST, LONGEST_ROW_OF_F16),
-                DType::F64 => (2 * MODEST, LONGEST_ROW),
-                _ => (MODEST, LONGEST_ROW),
+                DType::BF16 => (MODEST, LONGEST_ROW),
+                DType::F32 => (1 << 30, LONGEST_ROW),
+                _ => (0, BLOCK_ELEMENTS * table.dtype.size()),
             };
             table.has_rows() && bytes > most_bytes && row >= most_row
         }

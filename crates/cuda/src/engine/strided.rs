@@ -27,7 +27,7 @@ const ELEMENTS_AT_ONCE: usize = 16;
 const PACKS_AT_ONCE: usize = 8;
 /// The most elements of a block: the superaccumulator in shared memory counts its
 /// carries in 32 bits.
-const BLOCK_ELEMENTS: usize = 1 << 29;
+pub(super) const BLOCK_ELEMENTS: usize = 1 << 29;
 /// What a thread of a costly accumulator takes at once, as many times as blocks that share an
 /// output need to meet, and to leave its answer: 6 us on an H200, where one takes 1 us.
 const ALONE: usize = 5;
