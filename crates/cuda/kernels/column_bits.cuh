@@ -29,7 +29,7 @@ struct ShortBitFolds {
             words[3].fold(normal<T>(v[k].w) ^ flip);
         }
     }
-    __device__ __forceinline__ void close(u32, u32) {}
+    __device__ __forceinline__ void close() {}
 
     __device__ __forceinline__ void hand_over(Fold &fold, int i) const { fold.bits = Bits(words[i / EACH].bits >> (WIDTH * (i % EACH))); }
 };

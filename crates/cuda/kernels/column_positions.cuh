@@ -39,7 +39,7 @@ struct FirstRows {
             }
         }
     }
-    __device__ __forceinline__ void close(u32, u32) {}
+    __device__ __forceinline__ void close() {}
 };
 
 template <class T>

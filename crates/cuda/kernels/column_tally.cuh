@@ -38,7 +38,7 @@ struct TallyColumns {
                 column[i].take(item<T>(v[k], i), asked);
         }
     }
-    __device__ __forceinline__ void close(u32, u32) {}
+    __device__ __forceinline__ void close() {}
 
     static __device__ __forceinline__ u64 &slot(u32 thread, int i, int w)
     {
@@ -106,7 +106,7 @@ struct ShortTotals {
             }
         }
     }
-    __device__ __forceinline__ void close(u32, u32) {}
+    __device__ __forceinline__ void close() {}
     __device__ __forceinline__ void hand_over(TotalOf<T> &total, int i) const { total.low = u64(i64(sum[i])); }
 };
 
@@ -143,7 +143,7 @@ struct ShortExtremes {
                 least[i] = min(least[i], (words[i / EACH] << (32 - WIDTH - WIDTH * (i % EACH))) + MOVE);
         }
     }
-    __device__ __forceinline__ void close(u32, u32) {}
+    __device__ __forceinline__ void close() {}
 
     __device__ __forceinline__ void hand_over(Extreme &extreme, int i) const
     {
@@ -196,7 +196,7 @@ struct ShortCounts {
         }
     }
 
-    __device__ __forceinline__ void close(u32, u32)
+    __device__ __forceinline__ void close()
     {
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i)

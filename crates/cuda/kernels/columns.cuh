@@ -265,8 +265,7 @@ struct Walker {
     }
 };
 
-// Gives a strip's rows to what takes them: batches, and after up to CHUNK rows, a multiple of a batch, a word that they may be closed:
-// which is the first of them, and how many they are.
+// Gives a strip's rows to what takes them: batches, and after up to CHUNK rows, a multiple of a batch, a word that they may be closed.
 template <class T, class Taker>
 __device__ __forceinline__ void walk_down(const ColumnTable &table, const Strip<T> &strip, u64 fill, Taker &taker)
 {
@@ -281,7 +280,7 @@ __device__ __forceinline__ void walk_down(const ColumnTable &table, const Strip<
             walker.load(v, walk);
             taker.take(v);
         }
-        taker.close(done, rows);
+        taker.close();
     }
 }
 

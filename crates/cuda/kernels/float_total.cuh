@@ -1,7 +1,7 @@
 // The exact total of floats that come in any order and may be as far apart as they like, in registers: an accumulator for walks that know
 // nothing of floats.
 //
-// So nearly every answer is known, whatever the elements are. It is not where they cancel to far less than themselves: whoever walks has to
+// It is a cascaded sum: nearly every answer is known, whatever the elements are. It is not where they cancel to far less than themselves: whoever walks has to
 // bring them once more then, to superaccumulators.
 //
 // Sums of elements below 2^960 stay in the format of f64. With a larger one, everything is taken times 2^-100 from then on. What that loses
@@ -141,15 +141,15 @@ struct FloatTotal : CascadedSum<true> {
     static constexpr int SUMS = Sum::WORDS, WORDS = SUMS + 1;
     __device__ __forceinline__ u64 word(int w) const
     {
-        return w < 4 ? bits_of(Sum::word(w)) : u64(missing) << 32 | u32(LONG && power != 1.0) << 16 | trouble;
+        return w < SUMS ? bits_of(Sum::word(w)) : u64(missing) << 32 | u32(LONG && power != 1.0) << 16 | trouble;
     }
     static __device__ __forceinline__ FloatTotal of_words(const u64 (&words)[WORDS])
     {
         FloatTotal all;
         static_cast<Sum &>(all) = Sum::of_words(words);
-        all.trouble = u32(words[4]) & 0xffff;
-        all.power = LONG && u32(words[4]) >> 16 != 0 ? of_bits(u64(1023 - DOWN) << 52) : 1.0;
-        all.missing = u32(words[4] >> 32);
+        all.trouble = u32(words[SUMS]) & 0xffff;
+        all.power = LONG && u32(words[SUMS]) >> 16 != 0 ? of_bits(u64(1023 - DOWN) << 52) : 1.0;
+        all.missing = u32(words[SUMS] >> 32);
         return all;
     }
 

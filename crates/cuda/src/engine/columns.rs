@@ -51,8 +51,8 @@ impl Build {
         1 + usize::from(two && self.dtype.size() == 8)
     }
 
-    /// Words in which so many blocks of a column add up: `MET` there,
-    /// the superaccumulator's, or what each of them leaves.
+    /// Words in which so many blocks of a column add up: `MET` there, or what each of them
+    /// leaves.
     fn met(self, blocks: usize) -> usize {
         match self.tally {
             Tally::Sums => self.words() + 1,

@@ -14,7 +14,7 @@ use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{AnyState, Kind, NanPolicy, Numbers, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
 use warpfold_cuda::engine::{Engine, ForcedWalk, Number, Shape};
-use warpfold_cuda::{Buffer, Device, Sim, Stream};
+use warpfold_cuda::{Buffer, Device, Limits, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::BF16, DType::F16];
@@ -447,12 +447,17 @@ fn many_rows_of_squares(device: &Arc<dyn Device>) {
     for_floats!(ask, &engine);
 }
 
-/// Squares of columns are reduced where they are, in one launch.
+/// Columns are reduced where they are, in one launch: squares whatever a block has, extremes
+/// transposed where it has too little shared memory.
 #[test]
-fn squares_of_columns_take_one_launch() {
-    let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
-    let device = Arc::new(Altered::new(sim, |_| ()));
-    let engine = tables(Arc::clone(&device) as Arc<dyn Device>);
+fn columns_take_one_launch() {
+    let new = |change: fn(&mut Limits)| {
+        let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
+        let device = Arc::new(Altered::new(sim, change));
+        (tables(Arc::clone(&device) as Arc<dyn Device>), device)
+    };
+    let usual = new(|_| ());
+    let little = new(|limits| limits.shared_per_block = 2 << 10);
     let mut random = Random(0x1a);
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
         #[rustfmt::skip]
@@ -463,10 +468,19 @@ fn squares_of_columns_take_one_launch() {
         for (shape, reduced) in cases {
             let layout = Layout::columns(shape, dtype.size(), 1, 3);
             let sample = Sample::new(dtype, layout, "signed", &mut random);
-            for op in some_of(&SQUARES, shape[0] + dtype.size()).iter().copied() {
-                let before = device.launches();
-                check(&engine, op, &sample, reduced, "launches");
-                assert_eq!(device.launches() - before, 1, "{op} of {dtype} {shape:?}");
+            let squares = some_of(&SQUARES, shape[0] + dtype.size());
+            for op in squares.iter().copied().chain([Op::Max]) {
+                let launches = [&usual, &little].map(|(engine, device)| {
+                    let before = device.launches();
+                    check(engine, op, &sample, reduced, "launches");
+                    device.launches() - before
+                });
+                assert_eq!(launches[0], 1, "{op} of {dtype} {shape:?}");
+                let transposed = launches[1] > 1 || shape[0] == 1;
+                assert!(
+                    if op == Op::Max { transposed } else { launches[1] == 1 },
+                    "{op} of {dtype} {shape:?}"
+                );
             }
         }
     }
