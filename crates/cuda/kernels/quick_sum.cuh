@@ -14,7 +14,7 @@ struct QuickSum : FewOf<FloatTotal<T>> {
     using typename Base::Asked, typename Base::Bits;
     using Format = Element<T>;
     static constexpr int MOST = 8;
-    static constexpr bool LONG = sizeof(Bits) == 8;
+    static constexpr bool LONG = sizeof(Bits) == 8, MAY_BE_LOST = true;
 
     f64 sum = 0.0, error = 0.0;
 
@@ -94,5 +94,14 @@ struct QuickSum : FewOf<FloatTotal<T>> {
             answer = narrow<T>(add(q, off));
             return is_exact && answer == narrow<T>(sub(q, off));
         }
+    }
+
+    __device__ __forceinline__ bool write(void *out, u64 place, const Asked &asked) const
+    {
+        Bits bits;
+        const bool is_sure = answer(bits, asked);
+        if (is_sure)
+            static_cast<Bits *>(out)[place] = bits;
+        return is_sure;
     }
 };

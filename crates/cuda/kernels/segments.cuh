@@ -604,13 +604,8 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
             }
             __syncwarp();
             fold_neighbours(quick, lanes);
-            if (mine && slot == 0) {
-                Bits answer;
-                if (quick.answer(answer, asked))
-                    static_cast<Bits *>(all.out)[i] = answer;
-                else
-                    waiting.push(group);
-            }
+            if (mine && slot == 0 && !quick.write(all.out, i, asked))
+                waiting.push(group);
         } else {
             Acc acc;
             if (mine) {

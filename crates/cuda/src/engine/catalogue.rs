@@ -326,15 +326,15 @@ pub(super) const SEGMENTS_LOGSUMEXP: Entry = Entry::even("segments_logsumexp", F
 pub(super) const SEGMENTS_PRODS: Entry = Entry::even("segments_prods", FLOATS, 256, 2);
 
 /// segments that follow each other, in tiles: sums and means.
-pub(super) const SEGMENT_TILES_SUMS: Entry = Entry::even("segment_tiles_sums", ALL, 32, 26);
+pub(super) const SEGMENT_TILES_SUMS: Entry = Entry::even("segment_tiles_sums", ALL, 32, 32);
 
 /// segments that follow each other, in tiles: the smallest or the largest element.
 pub(super) const SEGMENT_TILES_EXTREMES: Entry =
-    Entry::even("segment_tiles_extremes", ALL_BUT_FOR_SIGNS, 32, 26);
+    Entry::even("segment_tiles_extremes", ALL_BUT_FOR_SIGNS, 32, 32);
 
 /// segments that follow each other, in tiles: how many elements are not zero, or NaN.
 pub(super) const SEGMENT_TILES_COUNTS: Entry =
-    Entry::even("segment_tiles_counts", WORDS_AND_FLOATS, 32, 26);
+    Entry::even("segment_tiles_counts", WORDS_AND_FLOATS, 32, 32);
 
 /// groups of rows by key: sums and means.
 pub(super) const GROUPS_SUMS: Entry = Entry::even("groups_sums", NUMBERS_BUT_FOR_SIGNS, 512, 2);

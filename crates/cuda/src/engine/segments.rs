@@ -33,7 +33,7 @@ const BLOCKS_OF_ONE: u64 = 16;
 /// Elements that a warp has of segments in tiles, by their mean, and the fewest segments, 2 to
 /// the power of this.
 const ELEMENTS_OF_A_WARP: u64 = 8 << 10;
-const FEWEST_OF_A_WARP: u32 = 2;
+const FEWEST_OF_A_WARP: u32 = 1;
 /// Segments in tiles: at least so many, of at most so many elements in the mean.
 const FEWEST_IN_TILES: u64 = 64;
 const MOST_IN_TILES: u64 = 8 << 10;
@@ -609,7 +609,7 @@ mod tests {
         let offsets = Boundaries::Offsets(256, Width::Unsigned32);
         assert_eq!(tiles(Op::Sum, 1 << 24, offsets), Some(8));
         assert_eq!(tiles(Op::Sum, 1 << 20, offsets), Some(5));
-        assert_eq!(tiles(Op::Max, 1 << 16, offsets), Some(2));
+        assert_eq!(tiles(Op::Max, 1 << 16, offsets), Some(1));
         assert_eq!(tiles(Op::Sum, 1 << 14, offsets), None);
         assert_eq!(tiles(Op::Sum, 1 << 20, Boundaries::Fixed(256)), Some(5));
         // Few kinds of states are a word or two.
