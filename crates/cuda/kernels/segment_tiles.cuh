@@ -39,7 +39,7 @@ struct TileShape {
 
     static __device__ __forceinline__ u32 at(u32 thread, u32 vector)
     {
-        return thread * VECTORS + (vector ^ (thread * VECTORS / 8 % VECTORS));
+        return (thread * VECTORS + thread * VECTORS / 8 % VECTORS) ^ vector;
     }
     // Where the tile's v-th vector is: 32 vectors further on, 32 vectors further on.
     static __device__ __forceinline__ u32 place(u32 v) { return at(v / VECTORS, v % VECTORS); }
@@ -64,7 +64,8 @@ __device__ __forceinline__ u32 warp_min(u32 word) { return ~warp_max(~word); }
 template <class T>
 struct TileRun {
     using Shape = TileShape<T>;
-    const char *first;
+    const char *from;  // the thread's first vector of the next tile that is copied, and its number
+    u32 next = 0;
     u32 base;          // the element of the array that the vector would begin with
     u32 before, total; // elements before `begin`, and with them up to `end`
     bool begins, ends; // whether all bytes of the first vector and of the last one are the array's
@@ -75,7 +76,8 @@ struct TileRun {
         const char *const data = all.data + u64(begin) * Shape::SIZE;
         before = u32(u64(data)) % 16 / Shape::SIZE;
         base = begin - before;
-        first = data - before * Shape::SIZE;
+        const char *const first = data - before * Shape::SIZE;
+        from = first + threadIdx.x * 16;
         total = before + (end - begin);
         begins = first >= all.data;
         ends = first + u64(vectors()) * 16 <= all.data + all.len * Shape::SIZE;
@@ -85,12 +87,10 @@ struct TileRun {
     __device__ __forceinline__ u32 vectors() const { return (total + Shape::V - 1) / Shape::V; }
     __device__ __forceinline__ u32 tiles() const { return (total + Shape::ELEMENTS - 1) / Shape::ELEMENTS; }
 
-    // Begins to copy a tile to where the thread's first vector is in shared memory.
-    __device__ __forceinline__ void copy(const Segments &all, char *to, u32 tile) const
+    // Begins to copy the next tile to where the thread's first vector is in shared memory.
+    __device__ __forceinline__ void copy(const Segments &all, char *to)
     {
-        const u32 at = tile * Shape::ALL + threadIdx.x;
-        const char *const from = first + u64(at) * 16;
-        if (tile - !begins < whole) {
+        if (next - !begins < whole) {
 #pragma unroll
             for (u32 k = 0; k < Shape::VECTORS; ++k)
                 copy_vector(to + 512 * k, from + 512 * k);
@@ -98,14 +98,15 @@ struct TileRun {
             const u32 last = vectors() - 1;
 #pragma unroll 1
             for (u32 k = 0; k < Shape::VECTORS; ++k) {
-                const u32 vector = at + 32 * k;
+                const u32 vector = next * Shape::ALL + threadIdx.x + 32 * k;
                 if (vector <= last && (vector > 0 || begins) && (vector < last || ends))
                     copy_vector(to + 512 * k, from + 512 * k);
                 else if (vector <= last)
                     *reinterpret_cast<uint4 *>(to + 512 * k) = vector_at_end<T>(from + 512 * k, all.data, all.data + all.len * Shape::SIZE);
             }
         }
-        end_copies();
+        ++next;
+        from += 16 * Shape::ALL;
     }
 
     // Puts `fill` in the place of elements of a tile that are not of the run; the thread's own.
@@ -274,23 +275,24 @@ __device__ __forceinline__ void walk_tiles(Taker &taker, u32 from, u32 beyond, A
     const u32 begin = room.bounds[from], end = room.bounds[beyond];
     if (begin == end)
         return;
-    const TileRun<typename Taker::Item> run(all, begin, end);
+    TileRun<typename Taker::Item> run(all, begin, end);
     const u32 tiles = run.tiles();
     Tile here = {run.base, run.before, from, beyond};
     const u64 fill = asked_of(0).fill();
     taker.begin();
     char *const to = reinterpret_cast<char *>(room.stages[0] + Shape::place(threadIdx.x));
-    run.copy(all, to, 0);
+    u32 which = 0;
+    run.copy(all, to);
+    end_copies();
 #pragma unroll 1
-    for (u32 tile = 0; tile < tiles; ++tile) {
+    for (u32 tile = 0; tile < tiles; ++tile, which ^= Shape::ALL) {
         // The next one is on its way while this one is taken.
         if (tile + 1 < tiles)
-            run.copy(all, to + (tile + 1) % 2 * sizeof(room.stages[0]), tile + 1);
-        else
-            end_copies();
+            run.copy(all, to + 16 * (which ^ Shape::ALL));
+        end_copies();
         wait_for_copies<1>();
         __syncwarp();
-        uint4 *const stage = room.stages[tile % 2];
+        uint4 *const stage = room.stages[0] + which;
         if (tile == 0 || tile + 1 == tiles)
             run.clip(stage, tile, fill);
         const u32 next = here.next;

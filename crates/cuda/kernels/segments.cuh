@@ -177,7 +177,7 @@ template <class Acc>
 __device__ __noinline__ Acc taken(const Segments &all, Span segment, u64 from, u64 len, u32 slot, u32 lanes, const typename Acc::Asked asked)
 {
     Acc acc;
-    take_span<sizeof(typename Acc::Bits) < 4 ? 2 : VECTORS_AT_ONCE, u64>(acc, all, segment, from, len, slot, lanes, asked);
+    take_span<VECTORS_AT_ONCE, u64>(acc, all, segment, from, len, slot, lanes, asked);
     return acc;
 }
 
