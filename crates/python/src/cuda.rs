@@ -5,6 +5,8 @@
 //! of a device waits for all of its work, so that answers are left in memory of the caller's
 //! library where it has functions for that, and in memory that is used again elsewhere.
 
+mod segments;
+
 use crate::answers::{as_here, one, type_of};
 use crate::dense::{Dense, Owner};
 use crate::dlpack::{CUDA, Exchange, Exportable, Room, Tensor, capsule};
@@ -343,7 +345,8 @@ impl DeviceArray {
         let chosen = chosen.or_else(|| other.out.is_some().then_some(&other));
         let asked =
             Asked { array: self, opened: &opened, chosen, reduced: &reduced, shape: &shape };
-        asked.answers(py, question.ops(), question.rules(), family)
+        let leave = |numbers: &[Number], to: &[u64], own| asked.leave(numbers, to, own);
+        asked.answers(py, question.ops(), question.rules(), family, leave)
     }
 
     /// What marks and an initial value choose of the elements, as the device takes it; `None`
@@ -447,14 +450,16 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The answers to operations, queued on the device; `None` for those that only the host can finish
-    /// under these rules.
+    /// The answers to operations, which `leave` leaves on the device; `None` for those that only the
+    /// host can finish under these rules. Memory of this library may be given away before the
+    /// device is done, which `leave` is told.
     fn answers<'py>(
         &self,
         py: Python<'py>,
         ops: &[Op],
         rules: &Rules,
         family: &Family<'py>,
+        leave: impl FnOnce(&[Number], &[u64], bool) -> warpfold_cuda::Result<Vec<bool>> + Send,
     ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
         let rules = rules.out(None);
         // An operation has one number or two.
@@ -480,7 +485,7 @@ impl Asked<'_> {
         }
         let to: Vec<u64> = places.iter().map(Place::address).collect();
         let own = matches!(places.first(), Some(Place::Own(_)));
-        let made = py.detach(|| self.leave(&numbers, &to, own));
+        let made = py.detach(|| leave(&numbers, &to, own));
         let mut made = made.map_err(|error| failure(py, &error))?.into_iter();
         let mut given = numbers.iter().zip(places);
         let mut answer = |op: &Op| -> PyResult<Option<Bound<'py, PyAny>>> {

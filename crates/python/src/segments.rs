@@ -6,6 +6,7 @@ use crate::column::{Column, Held, column};
 use crate::cuda;
 use crate::dense::Dense;
 use crate::errors::OrRaise;
+use crate::home::Home;
 use crate::import::{Data, import};
 use crate::question::{Length, ThreadCount, Words};
 use crate::run::{self, part};
@@ -22,11 +23,17 @@ use warpfold::{
 const PIECE: usize = 64 << 20;
 
 /// Where segments are, by the word that says so.
-pub(crate) enum Form {
-    Offsets(Dense),
-    Lengths(Dense),
-    StartsStops(Dense, Dense),
+pub(crate) enum Form<I = Dense> {
+    Offsets(I),
+    Lengths(I),
+    StartsStops(I, I),
     Fixed(usize),
+}
+
+/// Integers of one axis, in the host's memory or a device's.
+pub(crate) enum Integers {
+    Here(Dense),
+    There(cuda::DeviceArray),
 }
 
 /// Reduces each segment of an array of one axis by itself, with the bits that its elements
@@ -97,14 +104,20 @@ pub(crate) fn segments<'py>(
     let owned = column(x, false)?;
     let second = y.map(|y| column(y, false)).transpose()?;
     let on_a_device = owned.column.is_on_a_device();
-    if on_a_device {
-        cuda::check_named(&question)?;
-    }
     let elements = owned.column.dtype();
     let initial = match (initial, elements) {
         (Some(initial), Some(dtype)) => Some(element(initial, dtype)?),
         _ => None,
     };
+    if let (Column::Device(array), Home::Device(_, family)) = (&owned.column, &owned.home) {
+        cuda::check_named(&question)?;
+        if second.is_none()
+            && let Some(answers) = array.segments(py, &question, &form, initial, family)?
+        {
+            return given(py, ops, &named, answers.into_iter().map(Ok));
+        }
+    }
+    let form = form.here(py)?;
     let whole = Whole::of(py, &owned.column)?;
     let other = second.as_ref().map(|y| Whole::of(py, &y.column)).transpose()?;
     let asked = Asked { py, question: &question, initial, whole: &whole, other: other.as_ref() };
@@ -119,16 +132,26 @@ pub(crate) fn segments<'py>(
         None => form.with(|segments| asked.answer(segments, 0))?.into_columns(),
         Some(cut) => asked.in_spans(&form, &cut)?,
     };
+    let answers = columns.into_iter().map(|c| owned.home.answers(py, elements, c, &[], None));
+    given(py, ops, &named, answers)
+}
+
+/// The answers of operations: of one that was named alone its own, else a dictionary.
+fn given<'py>(
+    py: Python<'py>,
+    ops: &Bound<'py, PyAny>,
+    named: &[(String, Op)],
+    answers: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let dict = PyDict::new(py);
-    for ((name, _), column) in named.iter().zip(columns) {
-        let answers = owned.home.answers(py, elements, column, &[], None)?;
+    for ((name, _), answers) in named.iter().zip(answers) {
         if ops.is_instance_of::<PyString>() {
-            return Ok(answers);
+            return answers;
         }
         if dict.contains(name)? {
             return Err(PyValueError::new_err(format!("the operation {name:?} is named twice")));
         }
-        dict.set_item(name, answers)?;
+        dict.set_item(name, answers?)?;
     }
     Ok(dict.into_any())
 }
@@ -257,12 +280,11 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// The integers of an object, as an array of one axis in the host's memory: a copy of what lies
-/// on a device.
-fn integers(x: &Bound<'_, PyAny>, name: &str) -> PyResult<Dense> {
+/// The integers of an object, as an array of one axis.
+fn integers(x: &Bound<'_, PyAny>, name: &str) -> PyResult<Integers> {
     // Without a number a list shows no type.
     if x.is_instance_of::<PyList>() && x.len()? == 0 {
-        return Dense::of_words(DType::I64, Vec::new(), vec![0]);
+        return Dense::of_words(DType::I64, Vec::new(), vec![0]).map(Integers::Here);
     }
     let check = |dtype: DType, shape: &[usize]| {
         let is_whole = !dtype.is_float() && dtype != DType::Bool;
@@ -287,7 +309,7 @@ fn integers(x: &Bound<'_, PyAny>, name: &str) -> PyResult<Dense> {
         }
         Data::Device(array) => {
             check(array.dtype(), array.shape())?;
-            array.copied(x.py())?
+            return Ok(Integers::There(array));
         }
         Data::File(_) | Data::Frame(_) | Data::Complex(_) => {
             return Err(PyTypeError::new_err(format!(
@@ -296,7 +318,23 @@ fn integers(x: &Bound<'_, PyAny>, name: &str) -> PyResult<Dense> {
         }
     };
     check(dense.dtype, &dense.shape)?;
-    Ok(dense)
+    Ok(Integers::Here(dense))
+}
+
+impl Form<Integers> {
+    /// The same in the host's memory: copies of what lies on a device.
+    fn here(self, py: Python<'_>) -> PyResult<Form> {
+        let here = |integers: Integers| match integers {
+            Integers::Here(dense) => Ok(dense),
+            Integers::There(array) => array.copied(py),
+        };
+        Ok(match self {
+            Form::Offsets(offsets) => Form::Offsets(here(offsets)?),
+            Form::Lengths(lengths) => Form::Lengths(here(lengths)?),
+            Form::StartsStops(starts, stops) => Form::StartsStops(here(starts)?, here(stops)?),
+            Form::Fixed(length) => Form::Fixed(length),
+        })
+    }
 }
 
 impl Form {

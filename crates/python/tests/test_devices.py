@@ -165,6 +165,13 @@ def test_the_words_of_segments(to, back):
     assert same(wf.segments(to(x), "dot", y=to(y), length=100), wf.segments(x, "dot", y=y, length=100), back)
     with pytest.raises(ValueError, match="host"):
         wf.segments(to(x), "dot", y=y, length=100)
+    cuts = np.arange(0, 1001, 20)
+    assert same(wf.segments(to(x), "sum", offsets=to(cuts)[::2]), wf.segments(x, "sum", offsets=cuts[::2]), back)
+    large = np.full(8, 2**62)
+    with pytest.raises(OverflowError, match="^segment 1: sum"):
+        wf.segments(to(large), "sum", offsets=to(np.array([0, 1, 8])))
+    with pytest.raises(ValueError, match="^segment 1"):
+        wf.segments(to(x), "sum", offsets=to(np.array([0, 1, 1001])))
     # Views that kernels do not walk.
     assert same(wf.segments(to(x)[::3], "sum", length=2), wf.segments(x[::3], "sum", length=2), back)
     with pytest.raises(ValueError, match="^segment 1: min of no elements"):

@@ -281,11 +281,6 @@ impl Scratch {
         self.notes.reserve(device, stream, 16, 16).map(|(address, _)| address)
     }
 
-    /// The same, if they were asked for.
-    pub(super) fn notes(&self) -> Option<Address> {
-        self.notes.address()
-    }
-
     /// Frees it; whoever uses it must have been waited for.
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors cannot be reported here.

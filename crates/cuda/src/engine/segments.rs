@@ -353,32 +353,70 @@ impl Engine {
         initial: Option<Scalar>,
         stream: Stream,
     ) -> Result<Vec<Option<Numbers>>> {
+        let answer = |_, question: &Question<'_>, scratch: &mut Scratch| {
+            // SAFETY: passed on from the caller.
+            unsafe { self.answer_segments(question, scratch, stream) }
+        };
+        let all = self.each_of_segments(ops, array, segments, initial, stream, answer)?;
+        Ok(all.into_iter().map(Option::flatten).collect())
+    }
+
+    /// The same, left in the device's memory, of each operation at an address of its own. Waits
+    /// for them, and says which are there.
+    ///
+    /// # Errors
+    /// Those of [`numbers_of_segments`](Self::numbers_of_segments), and a misaligned address.
+    ///
+    /// # Safety
+    /// As for [`numbers_of_segments`](Self::numbers_of_segments); and nobody else uses the
+    /// memory of the answers, for each operation one of type [`Op::answer_type`] for each
+    /// segment, until this returns.
+    pub unsafe fn numbers_of_segments_into(
+        &self,
+        ops: &[Op],
+        array: Array,
+        segments: &Segments,
+        initial: Option<Scalar>,
+        to: &[Address],
+        stream: Stream,
+    ) -> Result<Vec<bool>> {
+        let outputs = usize::try_from(segments.count).unwrap_or(usize::MAX);
+        let answer = |i: usize, question: &Question<'_>, scratch: &mut Scratch| {
+            check_alignment(to[i], outputs, question.answer.out)?;
+            // SAFETY: passed on from the caller.
+            unsafe { self.leave_segments(question, to[i], scratch, stream) }
+        };
+        let all = self.each_of_segments(ops, array, segments, initial, stream, answer)?;
+        Ok(all.into_iter().map(|made| made == Some(true)).collect())
+    }
+
+    /// What `answer` makes of each operation for which there is a kernel, and of its number.
+    fn each_of_segments<R>(
+        &self,
+        ops: &[Op],
+        array: Array,
+        segments: &Segments,
+        initial: Option<Scalar>,
+        stream: Stream,
+        mut answer: impl FnMut(usize, &Question<'_>, &mut Scratch) -> Result<R>,
+    ) -> Result<Vec<Option<R>>> {
         self.check_readable(&array.into())?;
-        let device = &**self.device();
-        segments.check(device)?;
-        if initial.is_some_and(|value| value.dtype() != array.dtype) {
-            return Ok(vec![None; ops.len()]);
-        }
+        segments.check(&**self.device())?;
+        let fits = initial.is_none_or(|value| value.dtype() == array.dtype);
         let initial = initial.map(Scalar::to_bits);
-        let question = |&op: &Op| self.question_of_segments(op, array, segments, initial);
-        let questions: Vec<Option<Question<'_>>> = ops.iter().map(question).collect();
         let scratch = self.scratch(stream)?;
-        // Held until the numbers are read: another thread's would overwrite them.
+        // Held until the answers are read: another thread's would overwrite them.
         let mut scratch = lock(&scratch);
-        let mut answers = Vec::with_capacity(ops.len());
-        for question in &questions {
-            answers.push(match question {
-                // SAFETY: passed on from the caller.
-                Some(question) => unsafe { self.answer_segments(question, &mut scratch, stream)? },
-                None => None,
-            });
-        }
-        Ok(answers)
+        let mut one = |(i, &op): (usize, &Op)| {
+            let question = self.question_of_segments(op, array, segments, initial);
+            question.filter(|_| fits).map(|question| answer(i, &question, &mut scratch)).transpose()
+        };
+        ops.iter().enumerate().map(&mut one).collect()
     }
 
     /// Leaves the answers of an operation about each segment of an array at `to`, without a
     /// wait, and says whether a kernel makes them. What is left of segments that have no answer
-    /// means nothing: [`trouble_of_segments`](Self::trouble_of_segments) tells of them.
+    /// means nothing.
     ///
     /// # Errors
     /// Those of [`numbers_of_segments`](Self::numbers_of_segments), and a misaligned `to`.
@@ -395,33 +433,15 @@ impl Engine {
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
-        self.check_readable(&array.into())?;
-        segments.check(&**self.device())?;
-        let Some(question) = self.question_of_segments(op, array, segments, None) else {
-            return Ok(false);
-        };
         let outputs = usize::try_from(segments.count).unwrap_or(usize::MAX);
-        check_alignment(to, outputs, question.answer.out)?;
-        let scratch = self.scratch(stream)?;
-        let mut scratch = lock(&scratch);
-        self.remember_segments(&question)?;
-        // SAFETY: passed on from the caller.
-        unsafe { self.launch_segments(&question, to, &mut scratch, stream)? };
-        Ok(true)
-    }
-
-    /// What the last [`segments_into`](Self::segments_into) on a stream has met, after it is
-    /// done: the first segment that does not lie within the array, and the first one without
-    /// elements. Waits.
-    ///
-    /// # Errors
-    /// What the device says.
-    pub fn trouble_of_segments(&self, stream: Stream) -> Result<[Option<u64>; 2]> {
-        let scratch = self.scratch(stream)?;
-        let scratch = lock(&scratch);
-        let Some(notes) = scratch.notes() else { return Ok([None; 2]) };
-        // SAFETY: a launch has written the notes.
-        unsafe { read_notes(&**self.device(), notes, stream) }
+        let launch = |_, question: &Question<'_>, scratch: &mut Scratch| {
+            check_alignment(to, outputs, question.answer.out)?;
+            self.remember_segments(question)?;
+            // SAFETY: passed on from the caller.
+            unsafe { self.launch_segments(question, to, scratch, stream) }
+        };
+        let made = self.each_of_segments(&[op], array, segments, None, stream, launch)?;
+        Ok(made[0].is_some())
     }
 
     /// The question, if a kernel answers it.
@@ -466,7 +486,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<Option<Numbers>> {
         let device = &**self.device();
-        let Question { answer, array, segments, .. } = question;
+        let Question { answer, segments, .. } = question;
         let outputs = usize::try_from(segments.count);
         let (Some(bytes), Ok(outputs)) = (question.bytes(), outputs) else {
             return Err(warpfold_core::Error::TooManyOutputs { outputs: usize::MAX }.into());
@@ -475,19 +495,37 @@ impl Engine {
         if outputs == 0 {
             return Ok(Some(numbers));
         }
-        self.remember_segments(question)?;
         let (to, _) = scratch.numbers.reserve(device, stream, bytes, bytes)?;
         // SAFETY: passed on from the caller; the room was made here.
+        let made = unsafe { self.leave_segments(question, to, scratch, stream)? };
+        // SAFETY: the room has as many bytes as the numbers.
+        unsafe { device.copy_out(stream, to, numbers.bytes_mut())? };
+        scratch.numbers.keep_below(device, stream, self.machine().workspace())?;
+        Ok(made.then_some(numbers))
+    }
+
+    /// Leaves the answers to a question at `to`, waits for them, and says whether all segments
+    /// have one.
+    ///
+    /// # Safety
+    /// As for [`launch_segments`](Self::launch_segments).
+    unsafe fn leave_segments(
+        &self,
+        question: &Question<'_>,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let device = &**self.device();
+        let Question { answer, array, .. } = question;
+        self.remember_segments(question)?;
+        // SAFETY: passed on from the caller.
         let notes = unsafe { self.launch_segments(question, to, scratch, stream)? };
         let may_overflow = answer.may_overflow(usize::try_from(array.len).unwrap_or(usize::MAX));
         let overflowed = may_overflow && scratch.saw_overflow(device, stream)?;
-        // SAFETY: the room has as many bytes as the numbers.
-        unsafe { device.copy_out(stream, to, numbers.bytes_mut())? };
         // SAFETY: the notes were made by the launch.
         let [bad, empty] = unsafe { read_notes(device, notes, stream)? };
-        scratch.numbers.keep_below(device, stream, self.machine().workspace())?;
-        let lacks = bad.is_some() || overflowed || (empty.is_some() && question.none.is_none());
-        Ok((!lacks).then_some(numbers))
+        Ok(bad.is_none() && !overflowed && (empty.is_none() || question.none.is_some()))
     }
 
     /// Launches what leaves the answers at `to`. Returns where the first segment is noted

@@ -18,11 +18,6 @@ impl Workspace {
         Workspace { keeps: true, ..Workspace::default() }
     }
 
-    /// Where it is, if there is any.
-    pub(super) fn address(&self) -> Option<Address> {
-        self.held.map(|(address, _)| address)
-    }
-
     /// At least `least` bytes, and `wanted` if the device has them; what is
     /// in them, and how many there are.
     ///
