@@ -161,11 +161,12 @@ struct TileSegments {
     static __device__ __forceinline__ bool has_end(const Room &room, const Tile &tile) { return end_of(room, tile.next, tile) <= Shape::ELEMENTS; }
     __device__ __forceinline__ u32 len(u32 j) const { return room.bounds[j + 1] - room.bounds[j]; }
 
-    // Leaves segments to the next launch: `which` has a bit for each 2^LOG_SOME of them.
-    __device__ __forceinline__ void leave_to_next(u32 which)
+    // Leaves segments to the next launch: `which` has a bit for each 2^LOG_SOME of them. Where many are, all are, together; but where they are
+    // too long for that, apart.
+    __device__ __forceinline__ void leave_to_next(u32 which, bool apart)
     {
         const u32 count = __popc(which), log_groups = all.log_groups;
-        const bool is_whole = log_groups <= LOG_SOME || (count > 2 && count < 1u << (log_groups - LOG_SOME));
+        const bool is_whole = log_groups <= LOG_SOME || count > 2 && !apart;
         u64 at = 0;
         if (lane == 0)
             at = atomicAdd(&all.counters[AGAIN], u64(is_whole ? 1 : count));
@@ -315,7 +316,7 @@ __device__ __forceinline__ void reduce_tiles(const Segments &all, Ask asked_of)
     const u32 groups = u32(min(u64(1) << all.log_groups, all.count - first));
     Taker taker(all, room, own, first, groups);
     if (taker.find_all() > MOST_TILES * Taker::Shape::ELEMENTS) {
-        taker.leave_to_next(~0u >> (31 - (groups - 1 >> LOG_SOME)));
+        taker.leave_to_next(~0u >> (31 - (groups - 1 >> LOG_SOME)), true);
         return;
     }
 #pragma unroll 1
@@ -327,7 +328,7 @@ __device__ __forceinline__ void reduce_tiles(const Segments &all, Ask asked_of)
     }
     taker.finish(asked_of);
     if (taker.unsure != 0)
-        taker.leave_to_next(taker.unsure);
+        taker.leave_to_next(taker.unsure, false);
 }
 
 // Begins a kernel: SEGMENT_TILES(tiles_name, blocks)(all) { ... }, for launches of which `blocks` fit a multiprocessor.

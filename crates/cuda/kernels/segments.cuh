@@ -14,8 +14,8 @@
 // Where segments follow each other in memory another kernel may take the place of the first launch (segment_tiles.cuh). What it cannot
 // answer it leaves as a list of segments, which the second launch takes first.
 //
-// Accumulators are those of strided.cuh. There may be quick ones that know whether they are sure (quick_sum.cuh); segments of which they
-// are not wait for a warp. A total that is lost is found once more by the whole block, in a superaccumulator.
+// Accumulators are those of strided.cuh. There may be quick ones that know whether they are sure (quick_sum.cuh); the threads of a segment of
+// which they are not take it once more. A total that is lost is found by the whole block, in a superaccumulator.
 
 #pragma once
 
@@ -447,14 +447,12 @@ __device__ __forceinline__ void take_waiting(const Segments &all, SegmentQueue &
         find(all, i, span);
         const auto asked = ask(span.len + all.has_initial);
         if constexpr (!IS_SAME<Quick, NoQuick>) {
-            Quick quick = taken<Quick>(apart(all), span, 0, span.len, lane, 32, asked);
-            __syncwarp();
-            fold_neighbours(quick, 32);
-            Bits answer;
-            if (__all_sync(ALL_LANES, quick.answer(answer, asked))) {
-                if (lane == 0)
-                    static_cast<Bits *>(all.out)[i] = answer;
-                continue;
+            if (all.phase == 0) {
+                Quick quick = taken<Quick>(apart(all), span, 0, span.len, lane, 32, asked);
+                __syncwarp();
+                fold_neighbours(quick, 32);
+                if (__any_sync(ALL_LANES, lane == 0 && quick.write(all.out, i, asked)))
+                    continue;
             }
         }
         Acc acc = taken<Acc>(apart(all), span, 0, span.len, lane, 32, asked);
@@ -594,19 +592,27 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
         const char *const stage = room.stages[which] + u32(u64(all.data + u64(these.from) * sizeof(Bits))) % 16;
         const Bits *const items = reinterpret_cast<const Bits *>(stage) + (begin - these.from);
         const auto asked = ask(u64(len) + all.has_initial);
+        // Tiles have tried something like it already.
         if constexpr (HAS_QUICK) {
-            Quick quick;
-            if (mine) {
-                if (is_copied)
-                    take_copy(quick, all, items, len, slot, lanes, asked);
-                else
-                    quick = taken<Quick>(apart(all), {begin, len}, 0, len, slot, lanes, asked);
+            // Tiles have tried the like already.
+            if (all.phase == 0) {
+                Quick quick;
+                if (mine) {
+                    if (is_copied)
+                        take_copy(quick, all, items, len, slot, lanes, asked);
+                    else
+                        quick = taken<Quick>(apart(all), {begin, len}, 0, len, slot, lanes, asked);
+                }
+                __syncwarp();
+                fold_neighbours(quick, lanes);
+                bool is_sure = true;
+                if (mine && slot == 0)
+                    is_sure = quick.write(all.out, i, asked);
+                is_sure = __shfl_sync(ALL_LANES, is_sure, threadIdx.x % 32 & ~(lanes - 1));
+                mine = mine && !is_sure;
             }
-            __syncwarp();
-            fold_neighbours(quick, lanes);
-            if (mine && slot == 0 && !quick.write(all.out, i, asked))
-                waiting.push(group);
-        } else {
+        }
+        if (!HAS_QUICK || __any_sync(ALL_LANES, mine)) {
             Acc acc;
             if (mine) {
                 if (is_copied && Acc::WORDS <= 2)

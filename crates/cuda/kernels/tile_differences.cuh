@@ -4,8 +4,8 @@
 // tile: what is before its end, less what is before its beginning, which its neighbour has. So nothing is done for each element but an
 // addition, and ends cost little, be they many or few.
 //
-// Infinities and NaNs are taken out of the tile. How many of each a segment has is a difference, too, of a second walk over the tile that
-// has their kinds in the place of elements; it writes its answers over those of the first one.
+// Infinities and NaNs are taken out of the tile. How many of each a segment has is a difference, too; where there are some, that is written
+// over what the others make.
 
 #pragma once
 
@@ -123,9 +123,14 @@ struct WordTerms {
 };
 
 // What is not finite is counted by kind, in fields of a word that hold a segment's elements.
-enum Special : u32 { FINITE = 0, IS_NAN = 1, IS_POSITIVE = 2, IS_NEGATIVE = 3 };
+enum Kind : u32 { FINITE = 0, IS_NAN = 1, IS_POSITIVE = 2, IS_NEGATIVE = 3 };
 constexpr int SPECIAL_BITS = 20;
-__device__ __forceinline__ u64 special_count(u32 kind) { return kind == FINITE ? 0 : u64(1) << SPECIAL_BITS * (kind - 1); }
+// The counts of kinds, two bits each.
+__device__ __forceinline__ u64 count(u64 kinds)
+{
+    const u64 low = kinds & 0x5555555555555555, high = kinds >> 1 & 0x5555555555555555;
+    return u64(__popcll(low & ~high)) | u64(__popcll(high & ~low)) << SPECIAL_BITS | u64(__popcll(high & low)) << 2 * SPECIAL_BITS;
+}
 __device__ __forceinline__ bool has_special(u64 counts, u32 kind) { return (counts >> SPECIAL_BITS * (kind - 1) & ((1u << SPECIAL_BITS) - 1)) != 0; }
 
 template <class Terms>
@@ -148,6 +153,7 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
     Sum open = 0;         // what a thread has of the segment that is open at a tile's end,
     u64 specials = 0;     // and of its elements that are not finite
     bool apart = false;   // whether others than the first one have some
+    bool expects = false; // whether the last tile had such elements
 
     __device__ __forceinline__ TileDifferences(const Segments &all, Room &room, Own &own, u64 first, u32 groups)
         : Base{all, room, first, groups}, own(own)
@@ -234,36 +240,62 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
         return exact;
     }
 
-    // The kinds of the thread's elements, two bits each, in whose place there is nothing then.
+    // The kinds of the thread's elements, two bits each; those that are not finite become 0.
     static __device__ __noinline__ u64 set_aside(uint4 *stage)
     {
         u64 kinds = 0;
 #pragma unroll 1
-        for (u32 e = 0; e < Shape::EACH; ++e) {
-            Bits &bits = reinterpret_cast<Bits *>(stage + Shape::at(threadIdx.x, e / V))[e % V];
-            if (!Element<Item>::is_finite(bits)) {
-                const u32 kind = Element<Item>::is_nan(bits) ? IS_NAN : (bits & Element<Item>::SIGN) != 0 ? IS_NEGATIVE : IS_POSITIVE;
-                kinds |= u64(kind) << 2 * e;
-                bits = 0;
+        for (u32 w = 0; w < VECTORS; ++w) {
+            constexpr u32 PER_WORD = 4 / sizeof(Bits);
+            uint4 &vector = stage[Shape::at(threadIdx.x, w)];
+            u32 words[4] = {vector.x, vector.y, vector.z, vector.w}, its = 0;
+#pragma unroll
+            for (u32 i = 0; i < V; ++i) {
+                const u32 shift = i % PER_WORD * 8 * sizeof(Bits);
+                const Bits bits = Bits(words[i / PER_WORD] >> shift);
+                const u32 infinite = (bits & Element<Item>::SIGN) != 0 ? IS_NEGATIVE : IS_POSITIVE;
+                const u32 kind = Element<Item>::is_finite(bits) ? FINITE : Element<Item>::is_nan(bits) ? IS_NAN : infinite;
+                its |= kind << 2 * i;
+                words[i / PER_WORD] &= kind == FINITE ? ~0u : ~(u32(Bits(~Bits(0))) << shift);
             }
+            vector = {words[0], words[1], words[2], words[3]};
+            kinds |= u64(its) << 2 * V * w;
         }
         return kinds;
     }
 
     // Writes the answers of segments that have elements that are not finite, and returns how many the open one has.
-    static __device__ __noinline__ u64 write_specials(Room &room, Own &own, uint4 *stage, u64 kinds, u64 open, Tile tile, Bits *out)
+    static __device__ __noinline__ u64 write_specials(Room &room, Own &own, u64 kinds, u64 open, Tile tile, Bits *out)
     {
+        const u32 lane = threadIdx.x;
+        const u64 mine = count(kinds);
+        u64 sum = mine;
 #pragma unroll 1
-        for (u32 e = 0; e < Shape::EACH; ++e)
-            reinterpret_cast<Bits *>(stage + Shape::at(threadIdx.x, e / V))[e % V] = Bits(kinds >> 2 * e & 3);
-        const auto count = [](Bits kind) { return special_count(u32(kind)); };
-        u64 upto[VECTORS];
-        add_up(upto, stage, count, [](const uint4 &) {});
-        subtract(room, own, upto, open, stage, tile, count, [&](u32 j, u64 counts) {
-            if (counts != 0)
-                out[j] = Specials<Item>{has_special(counts, IS_NAN), has_special(counts, IS_POSITIVE), has_special(counts, IS_NEGATIVE)}.bits();
-        });
-        return open;
+        for (u32 d = 1; d < 32; d *= 2)
+            add_below(sum, d);
+        u64 *const ahead = own.before, *const kinds_of = own.before + 32;
+        static_assert(Shape::ALL >= 64, "room for both");
+        ahead[lane] = sum - mine;
+        kinds_of[lane] = kinds;
+        const u64 whole = __shfl_sync(ALL_LANES, sum, 31);
+        __syncwarp();
+        u64 last = -open;
+        u32 here;
+#pragma unroll 1
+        do {
+            const u32 j = tile.next + lane, end = Base::end_of(room, j, tile), thread = end / Shape::EACH;
+            const bool is_here = end <= Shape::ELEMENTS;
+            here = __popc(__ballot_sync(ALL_LANES, is_here));
+            u64 before = whole;
+            if (is_here && thread < 32)
+                before = ahead[thread] + count(kinds_of[thread] & ((u64(1) << 2 * (end % Shape::EACH)) - 1));
+            const u64 other = __shfl_up_sync(ALL_LANES, before, 1), its = before - (lane == 0 ? last : other);
+            if (is_here && its != 0)
+                out[j] = Specials<Item>{has_special(its, IS_NAN), has_special(its, IS_POSITIVE), has_special(its, IS_NEGATIVE)}.bits();
+            last = __shfl_sync(ALL_LANES, before, here - 1);
+            tile.next += here;
+        } while (here == 32 && Base::has_end(room, tile));
+        return lane == 0 ? whole - last : 0;
     }
 
     template <class Ask>
@@ -281,25 +313,28 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
         }
         Sum upto[VECTORS];
         typename Terms::Range range;
-        add_up(upto, stage, term, [&](const uint4 &vector) { Terms::see(vector, range); });
         u64 kinds = 0;
-        bool has_specials = false;
+        const auto see = [&](const uint4 &vector) { Terms::see(vector, range); };
         if constexpr (Terms::HAS_SPECIALS) {
-            has_specials = __any_sync(ALL_LANES, !is_finite(upto[VECTORS - 1]));
-            if (has_specials) {
-                kinds = set_aside(stage);
+#pragma unroll 1
+            while (true) {
+                if (expects)
+                    kinds = set_aside(stage);
                 range = {};
-                add_up(upto, stage, term, [&](const uint4 &vector) { Terms::see(vector, range); });
+                add_up(upto, stage, term, see);
+                if (!__any_sync(ALL_LANES, !is_finite(upto[VECTORS - 1])))
+                    break;
+                expects = true;
             }
+            expects = expects && __any_sync(ALL_LANES, kinds != 0);
+        } else {
+            add_up(upto, stage, term, see);
         }
         range.settle();
         if (!Base::has_end(room, tile)) {
             apart = true;
-            if (has_specials) {
-#pragma unroll 1
-                for (u64 rest = kinds; rest != 0; rest >>= 2)
-                    specials += special_count(u32(rest & 3));
-            }
+            if (expects)
+                specials += count(kinds);
             const bool exact = join(open, upto[VECTORS - 1]);
             return __all_sync(ALL_LANES, exact && range.holds());
         }
@@ -316,7 +351,7 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
             }
             apart = false;
         }
-        has_specials = Terms::HAS_SPECIALS && (has_specials || __any_sync(ALL_LANES, specials != 0));
+        const bool has_specials = Terms::HAS_SPECIALS && (expects || __any_sync(ALL_LANES, specials != 0));
         const Tile begun = tile;
         const auto give = [&](u32 j, Sum sum) {
             Asked its = asked;
@@ -332,7 +367,7 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
         if constexpr (Terms::HAS_SPECIALS) {
             if (has_specials) {
                 __syncwarp();
-                specials = write_specials(room, own, stage, kinds, specials, begun, static_cast<Bits *>(out) + first);
+                specials = write_specials(room, own, kinds, specials, begun, static_cast<Bits *>(out) + first);
             }
         }
         return __all_sync(ALL_LANES, exact) && Terms::hold(range);

@@ -68,14 +68,18 @@ fn check(device: Arc<dyn Device>, shape: Shape, lens: &[usize], seed: u64) {
     }
 }
 
+/// Blocks that a multiprocessor has, as the engine plans them.
+const BLOCKS_OF_ONE: usize = 16;
+
 /// What elements are like: sums of the first are exact in tiles, of the others partly.
 #[derive(Clone, Copy, Debug)]
 enum Data {
     Near,
     /// Some neighbours are too far apart for f64.
     Far,
-    /// Some are NaN or infinite.
+    /// Some are NaN or infinite, or half of them.
     Special,
+    Specials,
     Zeros,
 }
 
@@ -88,6 +92,9 @@ fn elements(dtype: DType, data: Data, len: usize, random: &mut Random) -> Vec<u8
             Data::Near => near,
             Data::Far if odd => near * 2f64.powi(random.place(200) as i32 - 100),
             Data::Special if odd => [f64::NAN, f64::INFINITY, -f64::INFINITY][random.place(3)],
+            Data::Specials if random.place(2) == 0 => {
+                [f64::NAN, f64::INFINITY, -f64::INFINITY][random.place(3)]
+            }
             Data::Zeros => -0.0,
             _ => near,
         };
@@ -118,8 +125,11 @@ fn check_tiles(device: &Arc<dyn Device>, lens: &[usize], data: Data, shift: usiz
         .collect();
     let boundaries = Buffer::new(device, bytes.len() as u64).unwrap();
     boundaries.copy_in(Stream::DEFAULT, 0, &bytes).unwrap();
-    let at = Boundaries::Offsets(boundaries.address(), width);
-    let segments = Segments { count: lens.len() as u64, boundaries: at };
+    let at = boundaries.address();
+    let count = lens.len() as u64;
+    let segments = Segments { count, boundaries: Boundaries::Offsets(at, width) };
+    let ends = (at + width.bytes(), width);
+    let apart = Segments { count, boundaries: Boundaries::StartsStops((at, width), ends) };
     // Each type with some of the lengths, or all.
     let step = up_to(1, 7);
     for dtype in DType::ALL.into_iter().skip(seed as usize % step).step_by(step) {
@@ -130,10 +140,14 @@ fn check_tiles(device: &Arc<dyn Device>, lens: &[usize], data: Data, shift: usiz
         let address = memory.address() + (shift * size) as u64;
         let array = Array { address, len: len as u64, dtype };
         let ops = [Op::Sum, Op::Mean, Op::Norm1, Op::Max, Op::NormInf, Op::CountNonzero];
-        // SAFETY: both buffers hold what is said, and nobody writes to them.
-        let made =
-            unsafe { engine.numbers_of_segments(&ops, array, &segments, None, Stream::DEFAULT) };
-        for (op, numbers) in ops.into_iter().zip(made.unwrap()) {
+        let ask = |segments, ops: &[Op]| {
+            // SAFETY: both buffers hold what is said, and nobody writes to them.
+            unsafe { engine.numbers_of_segments(ops, array, segments, None, Stream::DEFAULT) }
+                .unwrap()
+        };
+        let made = ask(&segments, &ops);
+        assert_eq!(made[..2], ask(&apart, &ops[..2]), "sums and means of {dtype}, {data:?}");
+        for (op, numbers) in ops.into_iter().zip(made) {
             let answers: Vec<_> = (0..lens.len())
                 .map(|i| {
                     let part = offsets[i] as usize * size..offsets[i + 1] as usize * size;
@@ -191,12 +205,12 @@ fn lengths(random: &mut Random) -> Vec<Vec<usize>> {
 fn segments_in_tiles() {
     let device: Arc<dyn Device> = Arc::new(Sim::checking());
     let mut random = Random(51);
-    let data = [Data::Near, Data::Far, Data::Special, Data::Zeros];
+    let data = [Data::Near, Data::Far, Data::Special, Data::Zeros, Data::Specials];
     for (i, lens) in lengths(&mut random).into_iter().enumerate() {
         // The last one takes long.
         if i < up_to(11, 10) {
-            check_tiles(&device, &lens, data[i % 4], i % 8, 70 + i as u64);
-            check_tiles(&device, &lens, data[(i + 1) % 4], 0, 90 + i as u64);
+            check_tiles(&device, &lens, data[i % 5], i % 8, 70 + i as u64);
+            check_tiles(&device, &lens, data[(i + 1) % 5], 0, 90 + i as u64);
         }
     }
 }
@@ -211,11 +225,24 @@ fn segments_in_tiles_on_a_device() {
         all.push(drawn(3_000, 600, &mut random));
         all.push(drawn(200, 16_000, &mut random));
         for (i, lens) in all.into_iter().enumerate() {
-            for data in [Data::Near, Data::Far, Data::Special, Data::Zeros] {
+            for data in [Data::Near, Data::Far, Data::Special, Data::Zeros, Data::Specials] {
                 check_tiles(&device, &lens, data, (i + round) % 9, 1000 + i as u64);
             }
         }
     }
+}
+
+#[test]
+fn segments_of_a_warp_are_short_and_long_and_empty() {
+    let device: Arc<dyn Device> = Arc::new(Sim::checking());
+    let mut random = Random(53);
+    // So many that a warp has several.
+    let all = BLOCKS_OF_ONE * device.limits().multiprocessors as usize * 16;
+    let mut lens = drawn(all, 5, &mut random);
+    (0..all).step_by(50).for_each(|i| lens[i] = random.place(200));
+    lens[1000] = 2500;
+    // Of f32, among others.
+    check_tiles(&device, &lens, Data::Far, 1, 46);
 }
 
 fn lens(most: usize) -> Vec<usize> {
