@@ -95,7 +95,7 @@ class Torch:
             plain = self.views(case, self.buffer(case, piece(kind, "uniform", np.random.default_rng(1)), copies), copies)
         mask = (torch.rand(case.shape, device=self.device) < 0.5) if case.where else None
         mine, alone = calls(case, mask)
-        theirs = theirs_of(case, mask)
+        theirs = segments_of(case, views[0]) if case.segments else theirs_of(case, mask)
         self.wait()
         runs = [(mine, views), (mine, plain), (theirs, views), *((call, views) for call in alone)]
         wrong = differs(mine(views[0]), mine_on_host(case, calls, buffer, mask)) if used <= COMPARED else None
@@ -137,6 +137,15 @@ def differs(mine, other):
             at = int((~same).nonzero()[0])
             return f"{int((~same).sum())} of {a.numel()}, number {at}: {a[at].item()!r}, of the CPU {b[at].item()!r}"
     return None
+
+
+def segments_of(case, x):
+    """torch's calls on a tensor in segments."""
+    from questions import offsets_beside
+
+    at = offsets_beside(case, x)
+    real = (lambda x: x) if case.dtype in ("f64", "f32", "f16", "bf16") else (lambda x: x.double())
+    return lambda x: [torch.segment_reduce(real(x), op, offsets=at) for op in case.ops]
 
 
 def theirs_of(case, mask):

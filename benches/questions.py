@@ -53,13 +53,14 @@ class Question(shapes.Case):
     where: bool = False
     initial: bool = False
     keepdims: bool = False
+    segments: str | None = None
 
     @property
     def ops(self):
         return self.op.split("+")
 
     def __str__(self):
-        words = [self.nan, f"ddof={self.ddof}" if self.ddof else None, self.out]
+        words = [self.nan, f"ddof={self.ddof}" if self.ddof else None, self.out, self.segments and f"segments {self.segments}"]
         words += [name for name in ("where", "initial", "keepdims") if getattr(self, name)]
         return " ".join([super().__str__().strip(), f"[{self.data}]", *filter(None, words)])
 
@@ -72,8 +73,44 @@ def usual(rng, case):
     return dataclasses.replace(case, layout="", shape=shape, strides=(*shape[1:], 1), offset=0, axes=axes)
 
 
-def draw(rng, most, types, common=0.0):
-    """One case, of this share of usual layouts; operations and their options are drawn after the shape."""
+def segmented(rng, case):
+    """As many elements in segments, of which some of what NumPy and torch know is asked: all of a length, of any up to twice as long, or of Pareto's law."""
+    count = math.prod(case.shape)
+    mean = round(math.exp(rng.uniform(0, math.log(min(count, 1 << 20)))))
+    ops = list(dict.fromkeys(rng.choice(("sum", "mean", "min", "max")) for _ in range(rng.choice((1, 1, 1, 2)))))
+    plain = {"nan": None, "ddof": None, "out": None, "where": False, "initial": False, "keepdims": False}
+    law = f"{rng.choice(('equal', 'even', 'skewed'))} {mean}"
+    return dataclasses.replace(case, op="+".join(ops), layout="", shape=(count,), strides=(1,), offset=rng.choice((0, 0, 1, 3)), axes=(0,), segments=law, **plain)
+
+
+@functools.lru_cache(1)
+def offsets(law, count):
+    """Where the segments of an array of so many elements begin, and the last one ends; each has an element at least."""
+    law, mean = law.split()
+    mean, rng = int(mean), np.random.default_rng(5)
+    lengths = {
+        "equal": lambda n: np.full(n, mean),
+        "even": lambda n: rng.integers(1, 2 * mean, n),
+        "skewed": lambda n: np.minimum(rng.pareto(1.2, n) * mean / 5 + 1, count),
+    }[law]
+    ends = np.zeros(1, dtype=np.int64)
+    while ends[-1] < count:
+        ends = np.concatenate([ends, ends[-1] + np.cumsum(lengths(2 * count // mean + 1).astype(np.int64))])
+    return np.append(ends[: np.searchsorted(ends, count)], count)
+
+
+def offsets_beside(case, x):
+    """The offsets of a case, where its elements are."""
+    found = offsets(case.segments, case.shape[0])
+    if isinstance(x, np.ndarray):
+        return found
+    import torch
+
+    return torch.from_numpy(found).to(x.device)
+
+
+def draw(rng, most, types, common=0.0, segments=0.0):
+    """One case, of these shares of usual layouts and of segments; operations and their options are drawn after the shape."""
     positional = rng.random() < 0.1
     menu = shapes.Menu({"argmin" if positional else "sum": types}, types, ("argmin",), 8)
     shape = shapes.draw(rng, 1 << 10, most, menu)
@@ -93,7 +130,7 @@ def draw(rng, most, types, common=0.0):
     nan = "omit" if floats and "count-nan" not in ops and rng.random() < 0.2 else None
     real = all(op in MASKED for op in ops)
     where = nan is None and real and rng.random() < 0.12
-    return Question(
+    question = Question(
         **{**dataclasses.asdict(shape), "op": "+".join(ops)},
         data=rng.choice(DATA if floats else WHOLE) if rng.random() < 0.75 else "uniform",
         nan=nan,
@@ -103,6 +140,7 @@ def draw(rng, most, types, common=0.0):
         initial=nan is None and not where and len(ops) == 1 and ops[0] in ("sum", "min", "max") and rng.random() < 0.2,
         keepdims=not whole and rng.random() < 0.15,
     )
+    return segmented(rng, question) if segments and rng.random() < segments else question
 
 
 def piece(dtype, data, rng):
@@ -158,6 +196,16 @@ def axes_of(case):
 
 def ours(case, mask, **options):
     """Our call, as a function of the array."""
+    if case.segments:
+        ops, at = case.ops if len(case.ops) > 1 else case.op, {}
+
+        def call(x):
+            where = str(getattr(x, "device", "cpu"))
+            if where not in at:
+                at[where] = offsets_beside(case, x)
+            return wf.segments(x, ops, offsets=at[where], **options)
+
+        return call
     axis = axes_of(case)
     if axis and len(axis) == 1:
         axis = axis[0]
@@ -181,6 +229,13 @@ def alone(case):
 
 def theirs(case, x, mask):
     """NumPy's calls, one for each operation."""
+    if case.segments:
+        at = offsets_beside(case, x)
+        total = functools.partial(np.add.reduceat, x, at[:-1], dtype=np.sum(x[:1]).dtype)
+        lengths = np.diff(at)
+        known = {"sum": total, "mean": lambda: total() / lengths}
+        known |= {"min": lambda: np.minimum.reduceat(x, at[:-1]), "max": lambda: np.maximum.reduceat(x, at[:-1])}
+        return lambda: [known[op]() for op in case.ops]
     axis, omit = axes_of(case), case.nan == "omit"
     one = axis if axis is None else axis[0]
     common = {"axis": axis, "keepdims": case.keepdims}
@@ -257,6 +312,7 @@ def main():
     parser.add_argument("count", type=int)
     parser.add_argument("--most", type=int, default=64, metavar="MIB", help="the size of the largest arrays")
     parser.add_argument("--common", type=float, default=0.0, metavar="SHARE", help="of the cases, so many whole arrays and tables in C order")
+    parser.add_argument("--segments", type=float, default=0.0, metavar="SHARE", help="of the cases, so many reductions of segments")
     parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument("--share", default="0/1", metavar="I/N", help="every N-th case from the I-th on, for runs side by side")
     parser.add_argument("--device", default="cpu", help="cpu, beside NumPy; or cuda, beside torch")
@@ -275,7 +331,7 @@ def main():
     warnings.simplefilter("ignore")
     rng = random.Random(options.seed)
     types = tuple(t for t in (shapes.DEVICE if engine else shapes.HOST).types if t != "bool")
-    drawn = [draw(rng, options.most << 20, types, options.common) for _ in range(options.count)]
+    drawn = [draw(rng, options.most << 20, types, options.common, options.segments) for _ in range(options.count)]
     first, step = map(int, options.share.split("/"))
     deadline = time.monotonic() + options.seconds if options.seconds else None
     rows = []
@@ -319,7 +375,7 @@ def report(rows, engine=None):
         print("several operations, of the sum of them alone (median, worst): " + ", ".join(f"{shapes.quantile([row[0] for row in several], q):.2f}" for q in (0.5, 1)))
         for share, of_slowest, case in sorted(several, key=lambda row: -row[0])[:10]:
             print(f"  {share:7.2f} {of_slowest:7.2f}  {case}")
-    for name in ("where", "initial", "out", "nan", "ddof", "keepdims"):
+    for name in ("where", "initial", "out", "nan", "ddof", "keepdims", "segments"):
         ratios = [theirs / mine for case, mine, _, theirs, _ in rows if getattr(case, name)]
         if ratios:
             print(f"with {name}: worst {min(ratios):.2f}, median {shapes.quantile(ratios, 0.5):.2f} of {peer}")

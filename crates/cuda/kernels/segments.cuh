@@ -592,7 +592,6 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
         const char *const stage = room.stages[which] + u32(u64(all.data + u64(these.from) * sizeof(Bits))) % 16;
         const Bits *const items = reinterpret_cast<const Bits *>(stage) + (begin - these.from);
         const auto asked = ask(u64(len) + all.has_initial);
-        // Tiles have tried something like it already.
         if constexpr (HAS_QUICK) {
             // Tiles have tried the like already.
             if (all.phase == 0) {

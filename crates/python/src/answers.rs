@@ -6,7 +6,7 @@ use crate::{buffer, complex, numpy, times};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyList, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyTuple};
 use warpfold::{Column, DType, Numbers, Op, Scalar, Unit};
 
 /// A number as Python's.
@@ -72,6 +72,29 @@ fn is_signed_here(op: Op, dtype: DType) -> bool {
 /// The type that the answers to an operation have in Python where none is asked for.
 pub(crate) fn type_of(op: Op, dtype: DType) -> DType {
     if is_signed_here(op, dtype) { DType::I64 } else { op.answer_type(dtype) }
+}
+
+/// The answers of operations: of one that was named alone its own, else a dictionary.
+///
+/// # Errors
+/// Those of the answers; an operation that is named twice.
+pub(crate) fn given<'py>(
+    py: Python<'py>,
+    named: &[(String, Op)],
+    single: bool,
+    answers: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let dict = PyDict::new(py);
+    for ((name, _), answers) in named.iter().zip(answers) {
+        if single {
+            return answers;
+        }
+        if dict.contains(name)? {
+            return Err(PyValueError::new_err(format!("the operation {name:?} is named twice")));
+        }
+        dict.set_item(name, answers?)?;
+    }
+    Ok(dict.into_any())
 }
 
 /// The same integers with a sign: no count or position has 64 bits.

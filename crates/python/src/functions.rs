@@ -1,6 +1,6 @@
 //! The functions of the package: the array API's and NumPy's words for the operations.
 
-use crate::answers::as_here;
+use crate::answers::{as_here, given};
 use crate::call::{answer, answers, dot as dot_of, lazy, operations};
 use crate::dense::Dense;
 use crate::errors::OrRaise;
@@ -8,7 +8,7 @@ use crate::numpy;
 use crate::question::{ThreadCount, Words, element_type};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyString;
 use warpfold::Op;
 
 type Answer<'py> = PyResult<Bound<'py, PyAny>>;
@@ -427,17 +427,7 @@ pub(crate) fn reduce<'py>(
     let named = operations(ops)?;
     let list: Vec<Op> = named.iter().map(|(_, op)| *op).collect();
     let answers = answers(&list, x, &words)?;
-    let dict = PyDict::new(py);
-    for ((name, _), answer) in named.iter().zip(answers) {
-        if ops.is_instance_of::<PyString>() {
-            return Ok(answer);
-        }
-        if dict.contains(name)? {
-            return Err(PyValueError::new_err(format!("the operation {name:?} is named twice")));
-        }
-        dict.set_item(name, answer)?;
-    }
-    Ok(dict.into_any())
+    given(py, &named, ops.is_instance_of::<PyString>(), answers.into_iter().map(Ok))
 }
 
 /// The type of an operation's answers over elements of type `dtype`, where no value stands in

@@ -1,5 +1,6 @@
 //! `warpfold.groupby`: answers for each distinct key, and their unfinished states.
 
+use crate::answers::given;
 use crate::call::operations;
 use crate::column::{Column, Columns, Held, Owned, columns};
 use crate::cuda;
@@ -303,19 +304,11 @@ fn given_answers<'py>(
     named: &[(String, Op)],
     single: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let dict = PyDict::new(py);
-    for ((name, _), column) in named.iter().zip(grouped.columns()) {
+    let answers = grouped.columns().iter().map(|column| {
         let missing: Vec<usize> = (0..grouped.len()).filter(|&i| column.is_missing(i)).collect();
-        let answers = home.answers(py, dtype, column.column().clone(), &missing, unit)?;
-        if single {
-            return Ok(answers);
-        }
-        if dict.contains(name)? {
-            return Err(PyValueError::new_err(format!("the operation {name:?} is named twice")));
-        }
-        dict.set_item(name, answers)?;
-    }
-    Ok(dict.into_any())
+        home.answers(py, dtype, column.column().clone(), &missing, unit)
+    });
+    given(py, named, single, answers)
 }
 
 /// The only column of values.

@@ -1,6 +1,6 @@
 //! `warpfold.segments`: answers for runs of elements of one array.
 
-use crate::answers::append;
+use crate::answers::{append, given};
 use crate::call::{element, operations};
 use crate::column::{Column, Held, column};
 use crate::cuda;
@@ -13,7 +13,7 @@ use crate::run::{self, part};
 use crate::spans::{self, Span};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyList, PyString};
 use warpfold::internal::boundaries;
 use warpfold::{
     Answer, Array, DType, Device, Error, Input, Op, Reduction, Scalar, Segmented, Segments,
@@ -98,7 +98,7 @@ pub(crate) fn segments<'py>(
         }
     };
     let words = Words { dtype, ddof, correction, nan, device, threads, ..Words::default() };
-    let named = operations(ops)?;
+    let (named, single) = (operations(ops)?, ops.is_instance_of::<PyString>());
     let list: Vec<Op> = named.iter().map(|(_, op)| *op).collect();
     let question = words.question(py, &list)?;
     let owned = column(x, false)?;
@@ -114,7 +114,7 @@ pub(crate) fn segments<'py>(
         if second.is_none()
             && let Some(answers) = array.segments(py, &question, &form, initial, family)?
         {
-            return given(py, ops, &named, answers.into_iter().map(Ok));
+            return given(py, &named, single, answers.into_iter().map(Ok));
         }
     }
     let form = form.here(py)?;
@@ -133,27 +133,7 @@ pub(crate) fn segments<'py>(
         Some(cut) => asked.in_spans(&form, &cut)?,
     };
     let answers = columns.into_iter().map(|c| owned.home.answers(py, elements, c, &[], None));
-    given(py, ops, &named, answers)
-}
-
-/// The answers of operations: of one that was named alone its own, else a dictionary.
-fn given<'py>(
-    py: Python<'py>,
-    ops: &Bound<'py, PyAny>,
-    named: &[(String, Op)],
-    answers: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let dict = PyDict::new(py);
-    for ((name, _), answers) in named.iter().zip(answers) {
-        if ops.is_instance_of::<PyString>() {
-            return answers;
-        }
-        if dict.contains(name)? {
-            return Err(PyValueError::new_err(format!("the operation {name:?} is named twice")));
-        }
-        dict.set_item(name, answers?)?;
-    }
-    Ok(dict.into_any())
+    given(py, &named, single, answers)
 }
 
 /// What is asked of each segment.

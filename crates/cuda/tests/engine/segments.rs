@@ -77,8 +77,9 @@ enum Data {
     Near,
     /// Some neighbours are too far apart for f64.
     Far,
-    /// Some are NaN or infinite, or half of them.
+    /// Some are NaN or infinite,
     Special,
+    /// or half of them.
     Specials,
     Zeros,
 }
@@ -230,6 +231,17 @@ fn segments_in_tiles_on_a_device() {
             }
         }
     }
+}
+
+#[test]
+fn sanitized_segments_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    let mut random = Random(54);
+    let data = [Data::Near, Data::Far, Data::Special, Data::Zeros, Data::Specials];
+    for (i, lens) in lengths(&mut random).into_iter().enumerate() {
+        check_tiles(&device, &lens, data[i % 5], i % 8, 110 + i as u64);
+    }
+    check(device, Shape::default(), &lens(100_000), 34);
 }
 
 #[test]
