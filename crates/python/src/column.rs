@@ -333,15 +333,17 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
         return Ok(Owned { column: of_rows(x, keys)?, home: Home::Family(Family::Python) });
     }
     if is_of_numpy(x) {
-        let kind: String =
-            x.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "kind"))?.extract()?;
-        if keys && matches!(&*kind, "M" | "m") {
+        let kind = match keys {
+            true => x.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "kind"))?.extract()?,
+            false => String::new(),
+        };
+        if matches!(&*kind, "M" | "m") {
             check_shape(&x.getattr(intern!(py, "shape"))?.extract::<Vec<usize>>()?)?;
             let counted = times::of_numpy(x)?;
             let home = Home::Family(Family::NumPy);
             return Ok(Owned { column: Column::Times(counted), home });
         }
-        if keys && matches!(&*kind, "O" | "U" | "S" | "T") {
+        if matches!(&*kind, "O" | "U" | "S" | "T") {
             let rows = x.call_method0(intern!(py, "tolist"))?;
             return Ok(Owned { column: of_rows(&rows, keys)?, home: Home::Family(Family::NumPy) });
         }

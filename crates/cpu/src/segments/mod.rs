@@ -114,11 +114,11 @@ impl SegmentJob<'_> {
         let mut columns = Vec::new();
         let mut numbers = Vec::new();
         for (place, &(op, state)) in ops.iter().enumerate() {
-            let types = if segments == 0 {
-                [
-                    Some(rules.out.unwrap_or(op.answer_type(dtype))),
-                    op.pair().map(|_| op.answer_type(dtype)),
-                ]
+            // A state of each operation would cost more than few segments do.
+            let types = if segments == 0 || !rules.matter_for(op, dtype) && rules.decimals.is_none()
+            {
+                let own = rules.out.unwrap_or(op.answer_type(dtype));
+                [Some(own), op.pair().map(|_| own)]
             } else {
                 self.types(op, state, rules, dtype)?
             };
