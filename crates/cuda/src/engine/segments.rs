@@ -362,7 +362,7 @@ impl Engine {
     }
 
     /// The same, left in the device's memory, of each operation at an address of its own. Waits
-    /// for them, and says which are there.
+    /// for them, and says which are there: none that has no address.
     ///
     /// # Errors
     /// Those of [`numbers_of_segments`](Self::numbers_of_segments), and a misaligned address.
@@ -382,9 +382,10 @@ impl Engine {
     ) -> Result<Vec<bool>> {
         let outputs = usize::try_from(segments.count).unwrap_or(usize::MAX);
         let answer = |i: usize, question: &Question<'_>, scratch: &mut Scratch| {
-            check_alignment(to[i], outputs, question.answer.out)?;
+            let Some(&to) = to.get(i) else { return Ok(false) };
+            check_alignment(to, outputs, question.answer.out)?;
             // SAFETY: passed on from the caller.
-            unsafe { self.leave_segments(question, to[i], scratch, stream) }
+            unsafe { self.leave_segments(question, to, scratch, stream) }
         };
         let all = self.each_of_segments(ops, array, segments, initial, stream, answer)?;
         Ok(all.into_iter().map(|made| made == Some(true)).collect())

@@ -302,6 +302,13 @@ fn what_has_no_answer_is_noted() {
     assert_eq!(ask(Op::Sum, 2), Ok(vec![true]));
     assert_eq!(ask(Op::Max, 2), Ok(vec![false]));
     assert_eq!(ask(Op::Sum, 3), Ok(vec![false]));
+    let (of_two, stream) = (of(2), Stream::DEFAULT);
+    // SAFETY: as above.
+    let two = unsafe {
+        let to = [to.address()];
+        engine.numbers_of_segments_into(&[Op::Sum, Op::Mean], array, &of_two, None, &to, stream)
+    };
+    assert_eq!(two, Ok(vec![true, false]), "the mean has no address");
     let mut left = [1f32; 2];
     // SAFETY: the answers of two segments were left there.
     unsafe { device.copy_out(Stream::DEFAULT, to.address(), bytemuck::cast_slice_mut(&mut left)) }
