@@ -432,7 +432,6 @@ __device__ __forceinline__ void copy_elements(char *stage, const Segments &all, 
 template <class Acc, class Quick, class Ask>
 __device__ __forceinline__ void take_waiting(const Segments &all, SegmentQueue &waiting, SegmentQueue &lost, u64 first, Ask ask)
 {
-    using Bits = typename Acc::Bits;
     const u32 lane = threadIdx.x % 32;
     while (true) {
         u32 w = 0;

@@ -26,16 +26,6 @@ __device__ __forceinline__ u32 sum_up_to(u32 word)
     return word;
 }
 
-template <class Part>
-__device__ __forceinline__ Part from_below(const Part &part, u32 distance)
-{
-    u64 words[Part::WORDS];
-#pragma unroll
-    for (int w = 0; w < Part::WORDS; ++w)
-        words[w] = __shfl_up_sync(ALL_LANES, part.word(w), distance);
-    return Part(Part::of_words(words));
-}
-
 // Acc is an accumulator of segments.cuh of a word or two.
 template <class Acc>
 struct TileParts : TileSegments<typename Acc::Item> {
