@@ -16,11 +16,7 @@
 #include "answer.cuh"
 #include "fold.cuh"
 #include "name.cuh"
-
-constexpr u32 GROUP_THREADS = 512;
-// Rows that a thread has under way.
-constexpr int GROUP_ROWS = 8;
-constexpr u32 GROUP_TILE = GROUP_THREADS * GROUP_ROWS;
+#include "row_tiles.cuh"
 
 // The parameters: crates/cuda/src/engine/groups.rs has the same struct.
 struct Groups {
@@ -52,15 +48,6 @@ struct Groups {
 };
 
 constexpr u32 NO_GROUP = ~0u;
-
-// The thread's rows of `left`, one or more. Those that there are not are the last one: without a branch all loads are under way at once.
-template <class Item>
-__device__ __forceinline__ void load_rows(Item (&items)[GROUP_ROWS], const Item *all, u32 left)
-{
-#pragma unroll
-    for (int k = 0; k < GROUP_ROWS; ++k)
-        items[k] = all[min(threadIdx.x + k * GROUP_THREADS, left - 1)];
-}
 
 // The groups of the thread's rows of a tile, which has `left` rows from `first` on. Rows that there are not, and those whose key is no
 // group's, have NO_GROUP.

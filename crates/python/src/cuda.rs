@@ -5,6 +5,7 @@
 //! of a device waits for all of its work, so that answers are left in memory of the caller's
 //! library where it has functions for that, and in memory that is used again elsewhere.
 
+mod groups;
 mod segments;
 
 use crate::answers::{as_here, one, type_of};
@@ -24,7 +25,7 @@ use warpfold::internal::{check_process, engine_of, to_host};
 use warpfold::{
     Answer, Column, DType, Device, DeviceStream, Numbers, Op, Reduction, Rules, Scalar,
 };
-use warpfold_cuda::engine::{Chosen, DeviceView, Number};
+use warpfold_cuda::engine::{Array, Chosen, DeviceView, Number};
 use warpfold_cuda::{Buffer, Engine, Stream};
 
 /// An array in a device's memory.
@@ -262,6 +263,16 @@ impl DeviceArray {
         self.ordinal
     }
 
+    /// The elements, if they are those of one axis and lie as kernels read them.
+    fn run(&self) -> Option<Array> {
+        let DeviceView { address, dtype, shape, strides } = &self.view;
+        let (&[len], &[stride]) = (&shape[..], &strides[..]) else { return None };
+        let follow = len < 2 || stride == dtype.size().cast_signed();
+        let (address, dtype) = (*address, *dtype);
+        let aligned = address.is_multiple_of(dtype.size() as u64);
+        (follow && aligned).then_some(Array { address, len: len as u64, dtype })
+    }
+
     /// The array as the library takes it, behind the work that its producer has queued.
     ///
     /// # Errors
@@ -347,6 +358,27 @@ impl DeviceArray {
             Asked { array: self, opened: &opened, chosen, reduced: &reduced, shape: &shape };
         let leave = |numbers: &[Number], to: &[u64], own| asked.leave(numbers, to, own);
         asked.answers(py, question.ops(), question.rules(), family, leave)
+    }
+
+    /// Room for numbers on this array's device: memory of the library, if that gives some.
+    fn room(
+        &self,
+        py: Python<'_>,
+        dtype: DType,
+        shape: &[usize],
+        opened: &Arc<Opened>,
+        family: &Family<'_>,
+    ) -> PyResult<Place> {
+        if let Family::Exchange(exchange) = family
+            && !shape.contains(&0)
+            && let Some(room) =
+                exchange.allocate(py, dtype, shape, (CUDA, self.ordinal.cast_signed()))?
+        {
+            return Ok(Place::Its(*exchange, room));
+        }
+        let bytes = (shape.iter().product::<usize>() * dtype.size()) as u64;
+        let own = py.detach(|| Memory::new(opened, bytes));
+        own.map(Place::Own).map_err(|error| failure(py, &error))
     }
 
     /// What marks and an initial value choose of the elements, as the device takes it; `None`
@@ -436,6 +468,22 @@ impl Place {
             Place::Own(memory) => memory.address(),
         }
     }
+
+    /// Numbers that were left there, as an array.
+    fn given<'py>(
+        self,
+        py: Python<'py>,
+        ordinal: u32,
+        dtype: DType,
+        shape: &[usize],
+        family: &Family<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let memory = match self {
+            Place::Its(exchange, room) => return exchange.array_in(py, room),
+            Place::Own(memory) => Arc::new(memory),
+        };
+        DeviceAnswer { memory, dtype, shape: shape.to_vec(), ordinal }.given(py, family)
+    }
 }
 
 /// What is asked of an array of a device.
@@ -474,15 +522,10 @@ impl Asked<'_> {
             })
         };
         let numbers: Vec<Number> = ops.iter().flat_map(parts).flatten().collect();
-        let mut places = self.in_its_memory(py, &numbers, family)?;
-        if places.is_empty() {
-            let bytes = |number: &Number| {
-                self.shape.iter().product::<usize>() * self.type_of(number.op).size()
-            };
-            let own = |number| Memory::new(self.opened, bytes(number) as u64).map(Place::Own);
-            let own = py.detach(|| numbers.iter().map(own).collect::<warpfold_cuda::Result<_>>());
-            places = own.map_err(|error| failure(py, &error))?;
-        }
+        let place = |number: &Number| {
+            self.array.room(py, self.type_of(number.op), self.shape, self.opened, family)
+        };
+        let places = numbers.iter().map(place).collect::<PyResult<Vec<_>>>()?;
         let to: Vec<u64> = places.iter().map(Place::address).collect();
         let own = matches!(places.first(), Some(Place::Own(_)));
         let made = py.detach(|| leave(&numbers, &to, own));
@@ -493,8 +536,12 @@ impl Asked<'_> {
                 let Some((number, place)) = part.and_then(|_| given.next()) else {
                     return Ok(None);
                 };
-                let is_made = made.next() == Some(true);
-                if is_made { self.given(py, *number, place, family).map(Some) } else { Ok(None) }
+                if made.next() != Some(true) {
+                    return Ok(None);
+                }
+                place
+                    .given(py, self.array.ordinal, self.type_of(number.op), self.shape, family)
+                    .map(Some)
             };
             let [first, second] = parts(op);
             Ok(match (array(first)?, array(second)?) {
@@ -504,43 +551,6 @@ impl Asked<'_> {
             })
         };
         ops.iter().map(&mut answer).collect()
-    }
-
-    /// Memory of the library that numbers go to; none where it has none.
-    fn in_its_memory(
-        &self,
-        py: Python<'_>,
-        numbers: &[Number],
-        family: &Family<'_>,
-    ) -> PyResult<Vec<Place>> {
-        let Family::Exchange(exchange) = family else { return Ok(Vec::new()) };
-        let device = (CUDA, self.array.ordinal.cast_signed());
-        if self.shape.contains(&0) {
-            return Ok(Vec::new());
-        }
-        let mut rooms = Vec::with_capacity(numbers.len());
-        for number in numbers {
-            let room = exchange.allocate(py, self.type_of(number.op), self.shape, device)?;
-            let Some(room) = room else { return Ok(Vec::new()) };
-            rooms.push(Place::Its(*exchange, room));
-        }
-        Ok(rooms)
-    }
-
-    /// A number that was left there, as an array.
-    fn given<'py>(
-        &self,
-        py: Python<'py>,
-        number: Number,
-        place: Place,
-        family: &Family<'py>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let memory = match place {
-            Place::Its(exchange, room) => return exchange.array_in(py, room),
-            Place::Own(memory) => Arc::new(memory),
-        };
-        let (dtype, shape) = (self.type_of(number.op), self.shape.to_vec());
-        DeviceAnswer { memory, dtype, shape, ordinal: self.array.ordinal }.given(py, family)
     }
 
     /// The type of the answers, as Python has them.

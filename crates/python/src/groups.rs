@@ -161,6 +161,36 @@ impl<'a> Table<'a> {
         all.ok_or_else(|| PyValueError::new_err("there are no rows"))
     }
 
+    /// Keys and answers that are left in a device's memory, if the columns lie there and the device
+    /// makes all of them; `homes` are those of keys.
+    ///
+    /// # Errors
+    /// A question that names another device; what the device says.
+    fn left_there<'py>(
+        &self,
+        py: Python<'py>,
+        question: &Reduction,
+        grouping: Grouping,
+        homes: &[Home<'py>],
+        home: &Home<'py>,
+    ) -> PyResult<Option<(Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>)>> {
+        if !self.is_on_a_device() {
+            return Ok(None);
+        }
+        cuda::check_named(question)?;
+        let keys = self.keys.iter().zip(homes).map(|(column, home)| match (column, home) {
+            (Column::Device(keys), Home::Device(_, family)) => Some((keys, family)),
+            _ => None,
+        });
+        let keys = keys.collect::<Option<Vec<_>>>().filter(|_| grouping.order == Order::Key);
+        match (self.values, home, keys) {
+            ([Column::Device(values)], Home::Device(_, family), Some(keys)) => {
+                values.groups(py, question, &keys, family)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// The answers.
     fn answers(
         &self,
@@ -168,9 +198,6 @@ impl<'a> Table<'a> {
         question: &Reduction,
         grouping: Grouping,
     ) -> PyResult<Grouped> {
-        if self.is_on_a_device() {
-            cuda::check_named(question)?;
-        }
         if let [rows] = &self.pieces()[..] {
             let [keys, values] = self.held(py, rows)?;
             let keys = keys_of(&keys).or_raise(py)?;
@@ -270,29 +297,39 @@ impl<'py> KeyColumns<'py> {
     }
 }
 
+impl Named {
+    /// Keys in the form in which they came.
+    fn give<'py>(
+        &self,
+        py: Python<'py>,
+        mut keys: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self {
+            Named::One => match keys.pop() {
+                Some(only) => only,
+                None => PyList::empty(py).into_any(),
+            },
+            Named::Several => PyTuple::new(py, keys)?.into_any(),
+            Named::Names(names) => {
+                let dict = PyDict::new(py);
+                for (name, keys) in names.iter().zip(keys) {
+                    dict.set_item(name, keys)?;
+                }
+                dict.into_any()
+            }
+        })
+    }
+}
+
 /// The keys of groups, in the form in which they came.
-fn given_keys<'py>(
+fn keys_of_groups<'py>(
     py: Python<'py>,
     grouped: &Grouped,
     homes: &[Home<'py>],
     named: &Named,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keys = grouped.keys().iter().zip(homes).map(|(keys, home)| home.keys(py, keys));
-    let mut keys = keys.collect::<PyResult<Vec<_>>>()?;
-    Ok(match named {
-        Named::One => match keys.pop() {
-            Some(only) => only,
-            None => PyList::empty(py).into_any(),
-        },
-        Named::Several => PyTuple::new(py, keys)?.into_any(),
-        Named::Names(names) => {
-            let dict = PyDict::new(py);
-            for (name, keys) in names.iter().zip(keys) {
-                dict.set_item(name, keys)?;
-            }
-            dict.into_any()
-        }
-    })
+    named.give(py, keys.collect::<PyResult<_>>()?)
 }
 
 /// The answers of groups: of one operation that was named alone its own, else a dictionary.
@@ -373,28 +410,35 @@ pub(crate) fn groupby<'py>(
     let grouping = Grouping::new(order, dropna)?;
     let keys = KeyColumns::of(keys, dropna)?;
     let second = y.map(|y| one_column(columns(y, false)?)).transpose()?;
-    let answers = |values: &Owned<'py>| -> PyResult<(Grouped, Bound<'py, PyAny>)> {
+    let homes = keys.homes();
+    let key_columns = keys.columns();
+    let mut given_keys = None;
+    let mut answers = |values: &Owned<'py>| -> PyResult<Bound<'py, PyAny>> {
         let both: Vec<&Column> =
             [Some(values), second.as_ref()].into_iter().flatten().map(|o| &o.column).collect();
-        let key_columns = keys.columns();
-        let grouped = Table::new(&key_columns, &both)?.answers(py, &question, grouping)?;
+        let table = Table::new(&key_columns, &both)?;
+        let there = table.left_there(py, &question, grouping, &homes, &values.home)?;
+        if let Some((keys_there, answers)) = there {
+            given_keys = Some(keys.named.give(py, keys_there)?);
+            return given(py, &named, single, answers.into_iter().map(Ok));
+        }
+        let grouped = table.answers(py, &question, grouping)?;
         let dtype = values.column.dtype().unwrap_or(DType::F64);
-        let given = given_answers(py, &grouped, &values.home, (dtype, None), &named, single)?;
-        Ok((grouped, given))
+        let answers = given_answers(py, &grouped, &values.home, (dtype, None), &named, single)?;
+        if given_keys.is_none() {
+            given_keys = Some(keys_of_groups(py, &grouped, &homes, &keys.named)?);
+        }
+        Ok(answers)
     };
-    let (grouped, given) = match columns(values, false)? {
+    let answers = match columns(values, false)? {
         Columns::One(one) => answers(&one)?,
         Columns::Named(columns) if !columns.is_empty() => {
             let dict = PyDict::new(py);
-            let mut last = None;
             for (name, values) in &columns {
                 let made = answers(values).map_err(|error| with_note(py, error, name));
-                let (grouped, given) = made?;
-                dict.set_item(name, given)?;
-                last = Some(grouped);
+                dict.set_item(name, made?)?;
             }
-            let last = last.ok_or_else(|| PyValueError::new_err("there are no values"))?;
-            (last, dict.into_any())
+            dict.into_any()
         }
         _ => {
             return Err(PyTypeError::new_err(
@@ -402,8 +446,8 @@ pub(crate) fn groupby<'py>(
             ));
         }
     };
-    let given_keys = given_keys(py, &grouped, &keys.homes(), &keys.named)?;
-    PyTuple::new(py, [given_keys, given])
+    let keys = given_keys.ok_or_else(|| PyValueError::new_err("there are no values"))?;
+    PyTuple::new(py, [keys, answers])
 }
 
 /// The states of a reduction of groups, over pieces of the rows.
@@ -569,7 +613,7 @@ impl GroupPartial {
             false => Family::Python,
         });
         let homes: Vec<Home<'py>> = grouped.keys().iter().map(|_| home.clone()).collect();
-        let keys = given_keys(py, &grouped, &homes, &self.keys)?;
+        let keys = keys_of_groups(py, &grouped, &homes, &self.keys)?;
         let dtype = state.value_columns().next().map_or(DType::F64, |(_, dtype, _)| dtype);
         let of = (dtype, state.value_unit(0));
         let answers = given_answers(py, &grouped, &home, of, &self.named, self.single)?;

@@ -42,10 +42,12 @@ pub(super) const TILE_THREADS: usize = 32;
 pub(super) const TILE_LOG_GROUPS: usize = 8;
 /// `LOG_SOME` in `kernels/segment_tiles.cuh`.
 pub(super) const SEGMENT_LOG_SOME: usize = 3;
-/// `GROUP_THREADS` in `kernels/groups.cuh`.
+/// `GROUP_THREADS` in `kernels/row_tiles.cuh`.
 pub(super) const GROUP_THREADS: usize = 512;
-/// `GROUP_ROWS` in `kernels/groups.cuh`.
+/// `GROUP_ROWS` in `kernels/row_tiles.cuh`.
 pub(super) const GROUP_ROWS: usize = 8;
+/// `DIGITS` in `kernels/key_order.cuh`.
+pub(super) const ORDER_DIGITS: usize = 256;
 /// `GROUP_WINDOW` in `kernels/group_sums.cuh`.
 pub(super) const GROUP_WINDOW: usize = 4;
 /// `FINISH_THREADS` in `kernels/finish.cuh`.
@@ -105,6 +107,9 @@ const NUMBERS_BUT_FOR_SIGNS: Elements =
 /// All but for signs.
 const ALL_BUT_FOR_SIGNS: Elements =
     ["bool", "u8", "u16", "u32", "u64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"];
+
+/// Places.
+const PLACES: Elements = ["", "", "", "", "", "", "", "", "u64", "", "", "", ""];
 
 /// Words and truth.
 const WORDS_AND_TRUTH: Elements =
@@ -369,9 +374,12 @@ pub(super) const CHOOSE: Entry = Entry {
 /// copies of any axes to rows: of two ends.
 pub(super) const PAIR: Entry = Entry::even("pair", ALL, 128, 1);
 
+/// keys of rows: numbers of rows, and their order.
+pub(super) const NUMBER: Entry = Entry::even("number", PLACES, 512, 2);
+
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 62] = [
+pub(super) const ENTRIES: [&Entry; 63] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -434,4 +442,5 @@ pub(super) const ENTRIES: [&Entry; 62] = [
     &GATHER,
     &CHOOSE,
     &PAIR,
+    &NUMBER,
 ];

@@ -3,13 +3,15 @@
 use super::answer::{Answer, Ask, check_alignment};
 use super::catalogue::{GROUP_ROWS, GROUP_THREADS, GROUP_WINDOW};
 use super::kernels::{Program, Tally};
+use super::numbering::{Numbered, Numbering};
 use super::route::{Launches, Machine};
-use super::scratch::Scratch;
+use super::scratch::GroupMemory;
 use super::segments::none;
 use super::tiles::LEAST_WORKSPACE;
 use super::{Array, Engine, lock};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
+use core::mem;
 use warpfold_core::DType;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{Kind, Numbers, Op};
@@ -55,16 +57,19 @@ impl Groups {
     }
 }
 
-/// What the device says of groups.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GroupNumbers {
-    /// Of each operation the number of each group; `None` where no kernel makes them or a
-    /// total does not fit its type. Of a group without rows a number may mean nothing.
-    pub numbers: Vec<Option<Numbers>>,
-    /// Which groups have rows, if that was asked for and something was made.
-    pub present: Option<Vec<u8>>,
-    /// The first row whose key is no group's: then there are no numbers.
-    pub stranger: Option<u64>,
+/// What the device has made of groups of rows: the answers are in its memory, and go from there
+/// where they are wanted.
+pub struct Grouped<'e> {
+    engine: &'e Engine,
+    stream: Stream,
+    memory: GroupMemory,
+    numbered: Numbered,
+    /// How many groups there are.
+    count: u64,
+    /// Where the answers to each operation are, and their type; none where no kernel makes them
+    /// or a total does not fit.
+    answers: Vec<Option<(Address, DType)>>,
+    present: Address,
 }
 
 /// Which bits of an element make it count, if they are more than a limit: those that are not
@@ -237,9 +242,170 @@ impl Question<'_> {
     }
 }
 
+impl Grouped<'_> {
+    /// How many groups there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// The type of the answers to the operation at `place`; none where the device has none:
+    /// no kernel makes them, or a total does not fit its type.
+    #[must_use]
+    pub fn answer_type(&self, place: usize) -> Option<DType> {
+        self.answers.get(place).copied().flatten().map(|(_, dtype)| dtype)
+    }
+
+    fn numbering(&mut self) -> (Numbering<'_>, &Numbered) {
+        let Grouped { engine, stream, memory, numbered, .. } = self;
+        (Numbering { engine, stream: *stream, memory }, numbered)
+    }
+
+    /// Leaves the keys of a column at `to`, in order, without a wait.
+    ///
+    /// # Errors
+    /// What the device says.
+    ///
+    /// # Safety
+    /// The memory is this device's, has room for a key of each group, and is written by nobody
+    /// else until the stream was waited for.
+    pub unsafe fn keys_into(&mut self, column: usize, to: Address) -> Result<()> {
+        let count = self.count;
+        let (numbering, numbered) = self.numbering();
+        // SAFETY: passed on from the caller.
+        unsafe { numbering.keys_into(numbered, column, count, to) }
+    }
+
+    /// Leaves the answers to the operation at `place` at `to`, in the order of the keys, without
+    /// a wait: nothing where the device has none.
+    ///
+    /// # Errors
+    /// What the device says.
+    ///
+    /// # Safety
+    /// As for [`keys_into`](Self::keys_into), of answers.
+    pub unsafe fn numbers_into(&mut self, place: usize, to: Address) -> Result<()> {
+        let Some((from, dtype)) = self.answers.get(place).copied().flatten() else {
+            return Ok(());
+        };
+        let count = self.count;
+        let (numbering, numbered) = self.numbering();
+        // SAFETY: passed on from the caller; there are answers of all groups.
+        unsafe { numbering.pick_into(numbered, (from, dtype.size()), count, to) }
+    }
+
+    /// The keys of a column, in order.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn keys(&mut self, column: usize) -> Result<Numbers> {
+        let dtype = self.numbered.key_type(column).unwrap_or(DType::U64);
+        // SAFETY: the memory has room for as many keys.
+        self.brought(dtype, |all, to| unsafe { all.keys_into(column, to) })
+    }
+
+    /// The answers to the operation at `place`, in the order of the keys.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn numbers(&mut self, place: usize) -> Result<Option<Numbers>> {
+        let Some(dtype) = self.answer_type(place) else { return Ok(None) };
+        // SAFETY: the memory has room for as many answers.
+        self.brought(dtype, |all, to| unsafe { all.numbers_into(place, to) }).map(Some)
+    }
+
+    /// Which of the groups have rows, where others have answers, too.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn present(&self) -> Result<Vec<u8>> {
+        let mut present = vec![0; self.count()];
+        // SAFETY: the kernel has left a byte for each group.
+        unsafe { self.engine.device.copy_out(self.stream, self.present, &mut present)? };
+        Ok(present)
+    }
+
+    /// Answers the operations; not where a key is no group's, or no kernel makes any answer.
+    ///
+    /// # Safety
+    /// As for [`Engine::group`], of the groups' keys.
+    unsafe fn answer(&mut self, ops: &[Op], values: Array, groups: &Groups) -> Result<bool> {
+        let (engine, stream) = (self.engine, self.stream);
+        let device = &*engine.device;
+        let question = |&op: &Op| engine.question_of_groups(op, values, groups, false);
+        let mut questions: Vec<Option<Question<'_>>> = ops.iter().map(question).collect();
+        // The last one leaves which groups have rows: others leave other marks in the same place.
+        match questions.iter_mut().rev().flatten().next() {
+            Some(last) => last.counts_rows = true,
+            None => return Ok(false),
+        }
+        let bytes = questions.iter().flatten().map(Question::bytes).sum();
+        let (mut to, _) = self.memory.answers.reserve(device, stream, bytes, bytes)?;
+        let scratch = engine.scratch(stream)?;
+        // Held until the words were read: another thread's question would overwrite them.
+        let mut scratch = lock(&scratch);
+        let words = scratch.words_of_groups(device, stream)?;
+        for question in questions {
+            let Some(question) = question else {
+                self.answers.push(None);
+                continue;
+            };
+            engine.remember_groups(&question)?;
+            let memory = &mut self.memory;
+            // SAFETY: passed on from the caller; the room was made here.
+            let made = unsafe { engine.launch_groups(&question, to, words, memory, stream)? };
+            self.present = made.present;
+            let rows = usize::try_from(groups.keys.len).unwrap_or(0);
+            let overflows =
+                question.answer.may_overflow(rows) && scratch.saw_overflow(device, stream)?;
+            self.answers.push((!overflows).then_some((to, question.answer.out)));
+            to += question.bytes();
+        }
+        let mut stranger = [0u64];
+        // SAFETY: the kernels have left a word there.
+        unsafe { device.copy_out(stream, words[0], bytemuck::bytes_of_mut(&mut stranger))? };
+        // The copy waited already; this says what a kernel did wrong.
+        device.wait(stream)?;
+        Ok(stranger == [u64::MAX])
+    }
+
+    /// What is left in memory of this question's, in the host's.
+    fn brought(
+        &mut self,
+        dtype: DType,
+        leave: impl FnOnce(&mut Self, Address) -> Result<()>,
+    ) -> Result<Numbers> {
+        let mut numbers = Numbers::zeros(dtype, self.count());
+        let bytes = numbers.bytes().len().max(1) as u64;
+        // The numbers of rows are of no use any more.
+        let (device, stream) = (&*self.engine.device, self.stream);
+        let (to, _) = self.memory.rows.reserve(device, stream, bytes, bytes)?;
+        leave(self, to)?;
+        // SAFETY: as many bytes were left there.
+        unsafe { self.engine.device.copy_out(stream, to, numbers.bytes_mut())? };
+        Ok(numbers)
+    }
+}
+
+impl Drop for Grouped<'_> {
+    fn drop(&mut self) {
+        let Grouped { engine, stream, memory, .. } = self;
+        let device = &*engine.device;
+        // Errors cannot be reported here.
+        let _ = memory.keep_below(device, *stream, engine.machine().workspace());
+        if let Ok(scratch) = engine.scratch(*stream) {
+            // Another thread may have answered a question, too.
+            let mut other = mem::replace(&mut lock(&scratch).groups, mem::take(memory));
+            let _ = other.keep_below(device, *stream, 0);
+        }
+    }
+}
+
 impl Engine {
-    /// The answers of operations about the rows of each group: a value for each key. Waits
-    /// for them. `counts_rows` asks which groups have rows.
+    /// The answers of operations about the rows of each group: those with the same key in all
+    /// columns, or with a number below `dense`, which groups without rows have answers for, too.
+    /// Waits for them, and leaves them in the device's memory. None where the device cannot say
+    /// which groups there are, or makes none of the answers.
     ///
     /// # Errors
     /// Arrays that cannot be read, or of another length than the keys; what the device says.
@@ -247,33 +413,69 @@ impl Engine {
     /// # Safety
     /// Keys and values are in memory of this device, written by what comes before on the
     /// stream and by nobody until this returns.
-    pub unsafe fn numbers_of_groups(
+    pub unsafe fn group(
         &self,
         ops: &[Op],
         values: Array,
-        groups: &Groups,
-        counts_rows: bool,
+        keys: &[Array],
+        dense: Option<u64>,
         stream: Stream,
-    ) -> Result<GroupNumbers> {
-        self.check_groups(values, groups)?;
-        let scratch = self.scratch(stream)?;
-        // Held until the numbers are read: another thread's would overwrite them.
-        let mut scratch = lock(&scratch);
-        let mut all = GroupNumbers { numbers: Vec::new(), present: None, stranger: None };
-        for &op in ops {
-            // Which groups have rows is asked once.
-            let counts = counts_rows && all.present.is_none();
-            let made = match self.question_of_groups(op, values, groups, counts) {
-                // SAFETY: passed on from the caller.
-                Some(question) if all.stranger.is_none() => unsafe {
-                    self.answer_groups(&question, &mut scratch, &mut all, stream)?
-                },
-                _ => None,
-            };
-            all.numbers.push(made);
+    ) -> Result<Option<Grouped<'_>>> {
+        for &keys in keys {
+            self.check_groups(values, keys)?;
         }
-        scratch.give_back_groups(&*self.device, stream, self.machine().workspace())?;
-        Ok(all)
+        let has_kernel = |&op: &Op| {
+            let tally = Answer::of(op, values.dtype).and_then(|answer| answer.tally());
+            tally.is_some_and(|tally| tally.groups(values.dtype).is_some())
+        };
+        let rows = 1..=MOST_ROWS;
+        if !rows.contains(&values.len) || !ops.iter().any(has_kernel) {
+            return Ok(None);
+        }
+        let scratch = self.scratch(stream)?;
+        let mut all = Grouped {
+            engine: self,
+            stream,
+            memory: mem::take(&mut lock(&scratch).groups),
+            numbered: Numbered::default(),
+            count: 0,
+            answers: Vec::new(),
+            present: 0,
+        };
+        let groups = match (dense, keys) {
+            (Some(count), &[keys]) => {
+                // Who gives a number that keys cannot have is told so by the CPU.
+                let bits = 8 * keys.dtype.size() as u32 - u32::from(keys.dtype.is_signed_int());
+                let fits = 1u64.checked_shl(bits).is_none_or(|most| count <= most);
+                all.numbered = Numbered::dense(keys.dtype);
+                fits.then_some(Groups { keys, least: 0, count })
+            }
+            (Some(_), _) => None,
+            (None, keys) => {
+                let mut numbering = Numbering { engine: self, stream, memory: &mut all.memory };
+                // SAFETY: passed on from the caller.
+                let made = unsafe { numbering.number(keys)? };
+                made.map(|(groups, numbered)| {
+                    all.numbered = numbered;
+                    groups
+                })
+            }
+        };
+        let Some(groups) = groups else { return Ok(None) };
+        all.count = groups.count;
+        // SAFETY: passed on from the caller; the numbers of rows were made here.
+        if !unsafe { all.answer(ops, values, &groups)? } {
+            return Ok(None);
+        }
+        if dense.is_none() {
+            let Grouped { memory, numbered, present, .. } = &mut all;
+            // SAFETY: the kernel has left a mark for each group.
+            let order = unsafe {
+                Numbering { engine: self, stream, memory }.order(numbered, *present, groups.count)
+            };
+            all.count = order?;
+        }
+        Ok(Some(all))
     }
 
     /// Leaves the answers of an operation about the rows of each group at `to`, without a
@@ -281,10 +483,10 @@ impl Engine {
     /// mean nothing, and so does everything if a key is no group's or a total does not fit.
     ///
     /// # Errors
-    /// Those of [`numbers_of_groups`](Self::numbers_of_groups), and a misaligned `to`.
+    /// Those of [`group`](Self::group), and a misaligned `to`.
     ///
     /// # Safety
-    /// As for [`numbers_of_groups`](Self::numbers_of_groups), until the stream was waited
+    /// As for [`group`](Self::group), until the stream was waited
     /// for; and nobody else uses the memory of the answers, one of type [`Op::answer_type`]
     /// for each group, until then.
     pub unsafe fn groups_into(
@@ -295,7 +497,7 @@ impl Engine {
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
-        self.check_groups(values, groups)?;
+        self.check_groups(values, groups.keys)?;
         let Some(question) = self.question_of_groups(op, values, groups, false) else {
             return Ok(false);
         };
@@ -304,18 +506,19 @@ impl Engine {
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
         self.remember_groups(&question)?;
+        let words = scratch.words_of_groups(&*self.device, stream)?;
         // SAFETY: passed on from the caller.
-        unsafe { self.launch_groups(&question, to, &mut scratch, stream)? };
+        unsafe { self.launch_groups(&question, to, words, &mut scratch.groups, stream)? };
         Ok(true)
     }
 
     /// Refuses columns that cannot be read, or are not of one length.
-    fn check_groups(&self, values: Array, groups: &Groups) -> Result<()> {
-        for array in [values, groups.keys] {
+    fn check_groups(&self, values: Array, keys: Array) -> Result<()> {
+        for array in [values, keys] {
             self.check_readable(&array.into())?;
         }
-        if values.len != groups.keys.len {
-            let (left, right) = (vec![groups.keys.len as usize], vec![values.len as usize]);
+        if values.len != keys.len {
+            let (left, right) = (vec![keys.len as usize], vec![values.len as usize]);
             return Err(warpfold_core::Error::ShapeMismatch { left, right }.into());
         }
         Ok(())
@@ -346,57 +549,17 @@ impl Engine {
         })
     }
 
-    /// The answers to a question, if all totals fit; what else the device says goes to `all`.
-    ///
-    /// # Safety
-    /// As for [`numbers_of_groups`](Self::numbers_of_groups); `scratch` is the stream's.
-    unsafe fn answer_groups(
-        &self,
-        question: &Question<'_>,
-        scratch: &mut Scratch,
-        all: &mut GroupNumbers,
-        stream: Stream,
-    ) -> Result<Option<Numbers>> {
-        let device = &*self.device;
-        let Question { answer, groups, .. } = question;
-        let outputs = usize::try_from(groups.count)
-            .map_err(|_| warpfold_core::Error::TooManyOutputs { outputs: usize::MAX })?;
-        let mut numbers = Numbers::zeros(answer.out, outputs);
-        self.remember_groups(question)?;
-        let bytes = question.bytes();
-        let (to, _) = scratch.numbers.reserve(device, stream, bytes, bytes)?;
-        // SAFETY: passed on from the caller; the room was made here.
-        let memory = unsafe { self.launch_groups(question, to, scratch, stream)? };
-        let may_overflow = answer.may_overflow(usize::try_from(groups.keys.len).unwrap_or(0));
-        let overflowed = may_overflow && scratch.saw_overflow(device, stream)?;
-        let mut stranger = [0u64];
-        // SAFETY: the memory was made by the launch, and has as many bytes.
-        unsafe {
-            device.copy_out(stream, to, numbers.bytes_mut())?;
-            device.copy_out(stream, memory.notes, bytemuck::bytes_of_mut(&mut stranger))?;
-            if question.counts_rows {
-                let mut present = vec![0; outputs];
-                device.copy_out(stream, memory.present, &mut present)?;
-                all.present = Some(present);
-            }
-        }
-        // The copies waited already; this says what a kernel did wrong.
-        device.wait(stream)?;
-        scratch.numbers.keep_below(device, stream, self.machine().workspace())?;
-        all.stranger = (stranger[0] != u64::MAX).then_some(stranger[0]);
-        Ok((!overflowed && all.stranger.is_none()).then_some(numbers))
-    }
-
     /// Launches what leaves the answers at `to`.
     ///
     /// # Safety
-    /// As for [`numbers_of_groups`](Self::numbers_of_groups), until the stream was waited
+    /// As for [`group`](Self::group), until the stream was waited
     /// for; `to` has room for the answers.
     unsafe fn launch_groups(
         &self,
         question: &Question<'_>,
         to: Address,
-        scratch: &mut Scratch,
+        [notes, overflow]: [Address; 2],
+        memory: &mut GroupMemory,
         stream: Stream,
     ) -> Result<Memory> {
         let device = &*self.device;
@@ -404,10 +567,9 @@ impl Engine {
         let kernel = self.program(Program::Groups(plan.tally, question.answer.dtype))?;
         let counted = Memory::counted(groups);
         let room = (counted + groups.count).next_multiple_of(8);
-        let [words, rows] = scratch.for_groups(device, stream, plan.zeros(groups), room)?;
-        let notes = scratch.for_notes(device, stream)?;
+        let words = memory.words.reserve_zeros(device, stream, plan.zeros(groups))?;
+        let (rows, _) = memory.counted.reserve(device, stream, room, room)?;
         let marks = rows + 4 * groups.count;
-        let overflow = scratch.overflow();
         let memory = Memory { notes, overflow, words, rows, marks, present: rows + counted };
         // SAFETY: the notes are two words, and the counters were made here.
         unsafe {

@@ -5,13 +5,13 @@ use super::catalogue::{
     ABREAST_SUMS, ABREAST_VARIANCES, ABS_SUM, ARG_EXTREMA, BITS, CHOOSE, COLUMN_BITS,
     COLUMN_COUNTS, COLUMN_EXTREMES, COLUMN_POSITIONS, COLUMN_SUMS, COUNTS, DOT, EXTREMA,
     FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES, GATHER, GROUPS_COUNTS, GROUPS_EXTREMES,
-    GROUPS_SUMS, LOGSUMEXP, MOMENTS, PAIR, PROD, ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_POSITIONS,
-    ROW_SUMS, SEGMENT_TILES_COUNTS, SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS,
-    SEGMENTS_COUNTS, SEGMENTS_EXTREMES, SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS,
-    SEGMENTS_SQUARES, SEGMENTS_SUMS, SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS,
-    STRIDED_EXTREMES, STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP, STRIDED_PACKED_SQUARES,
-    STRIDED_PACKED_SUMS, STRIDED_PACKED_VARIANCES, STRIDED_POSITIONS, STRIDED_PRODS,
-    STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
+    GROUPS_SUMS, LOGSUMEXP, MOMENTS, NUMBER, PAIR, PROD, ROW_BITS, ROW_COUNTS, ROW_EXTREMES,
+    ROW_POSITIONS, ROW_SUMS, SEGMENT_TILES_COUNTS, SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS,
+    SEGMENTS_BITS, SEGMENTS_COUNTS, SEGMENTS_EXTREMES, SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS,
+    SEGMENTS_PRODS, SEGMENTS_SQUARES, SEGMENTS_SUMS, SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS,
+    STRIDED_COUNTS, STRIDED_EXTREMES, STRIDED_INTEGER_SQUARES, STRIDED_LOGSUMEXP,
+    STRIDED_PACKED_SQUARES, STRIDED_PACKED_SUMS, STRIDED_PACKED_VARIANCES, STRIDED_POSITIONS,
+    STRIDED_PRODS, STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
 };
 use super::entry::Entry;
 use crate::device::Argument;
@@ -25,6 +25,8 @@ pub(super) enum Program {
     Gather(usize),
     /// Copies elements that are chosen.
     Choose(DType),
+    /// Numbers rows by their keys, and puts keys in order.
+    Number,
     /// Makes one number of two.
     Pair(DType),
     /// Makes numbers of payloads of sums, extremes, positions, counts and bits.
@@ -213,6 +215,7 @@ impl Program {
             Program::Gather(4) => (&GATHER, DType::U32),
             Program::Gather(_) => (&GATHER, DType::U64),
             Program::Choose(dtype) => (&CHOOSE, dtype),
+            Program::Number => (&NUMBER, DType::U64),
             Program::Pair(dtype) => (&PAIR, dtype),
             Program::Finish(dtype) => (&FINISH, dtype),
             Program::FinishSquares(dtype) => (&FINISH_SQUARES, dtype),
@@ -359,7 +362,7 @@ mod tests {
 
     #[test]
     fn every_module_is_named() {
-        let mut names = HashSet::new();
+        let mut names = HashSet::from([Program::Number.name()]);
         for dtype in DType::ALL {
             for kind in Kind::ALL {
                 assert!(payload_len(kind, dtype).is_none_or(|n| n > 0 && n % 8 == 0));

@@ -51,6 +51,39 @@ struct Ahead {
 /// The launch for some rows of a length, if one takes them all.
 type RowsPlanned = ((Kind, DType, u32, u64), Option<Launch>);
 
+/// Memory for groups of rows, which a question takes until its answers were brought away.
+#[derive(Debug, Default)]
+pub(super) struct GroupMemory {
+    /// Accumulators, zero between questions, and counters beside them.
+    pub(super) words: Workspace,
+    pub(super) counted: Workspace,
+    /// Answers in the order in which groups have numbers.
+    pub(super) answers: Workspace,
+    /// Keys of several columns, as one.
+    pub(super) joined: Workspace,
+    /// Distinct keys: in a table, and listed; the number of each row's.
+    pub(super) table: Workspace,
+    pub(super) found: Workspace,
+    pub(super) rows: Workspace,
+}
+
+impl GroupMemory {
+    fn memories(&mut self) -> [&mut Workspace; 7] {
+        let GroupMemory { words, counted, answers, joined, table, found, rows } = self;
+        [words, counted, answers, joined, table, found, rows]
+    }
+
+    /// Gives memory back where it is more than this.
+    pub(super) fn keep_below(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        most: u64,
+    ) -> Result<()> {
+        self.memories().into_iter().try_for_each(|memory| memory.keep_below(device, stream, most))
+    }
+}
+
 /// The scratch memory of a stream.
 #[derive(Default)]
 pub(super) struct Scratch {
@@ -82,9 +115,8 @@ pub(super) struct Scratch {
     partials: Workspace,
     /// Where kernels note segments that have no answer, and keys that are no group's.
     notes: Workspace,
-    /// The accumulators of groups, zero between questions, and counters beside them.
-    groups: Workspace,
-    counted: Workspace,
+    /// Of groups, unless a question has taken it.
+    pub(super) groups: GroupMemory,
     /// Where rows are brought together and payloads wait to be read.
     pub(super) workspace: Workspace,
     /// Numbers that are read back.
@@ -117,18 +149,19 @@ impl Scratch {
     /// The same beside the stream's own, of which nothing is given back before the end.
     pub(super) fn keeping(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
         let mut scratch = Scratch { is_beside: true, ..Scratch::new(device, stream)? };
-        scratch.memories().into_iter().for_each(|memory| *memory = Workspace::keeping());
+        scratch.memories().for_each(|memory| *memory = Workspace::keeping());
         Ok(scratch)
     }
 
     /// All that is had apart.
-    fn memories(&mut self) -> [&mut Workspace; 14] {
+    fn memories(&mut self) -> impl Iterator<Item = &mut Workspace> {
         let Scratch { blocks, output, rows, columns, shared, partials, notes, groups, .. } = self;
-        let Scratch { counted, workspace, numbers, walked, chosen, ends, .. } = self;
-        [
-            blocks, output, rows, columns, shared, partials, notes, groups, counted, workspace,
-            numbers, walked, chosen, ends,
-        ]
+        let Scratch { workspace, numbers, walked, chosen, ends, .. } = self;
+        let own = [
+            blocks, output, rows, columns, shared, partials, notes, workspace, numbers, walked,
+            chosen, ends,
+        ];
+        own.into_iter().chain(groups.memories())
     }
 
     /// Where it begins.
@@ -253,32 +286,18 @@ impl Scratch {
         Ok([shared, self.partials.reserve(device, stream, most, most)?.0])
     }
 
-    /// Memory for groups: `zeros` bytes that are zero between questions, and `others`.
-    pub(super) fn for_groups(
-        &mut self,
-        device: &dyn Device,
-        stream: Stream,
-        zeros: u64,
-        others: u64,
-    ) -> Result<[Address; 2]> {
-        let groups = self.groups.reserve_zeros(device, stream, zeros)?;
-        Ok([groups, self.counted.reserve(device, stream, others, others)?.0])
-    }
-
-    /// Gives memory for groups back where it is more than this.
-    pub(super) fn give_back_groups(
-        &mut self,
-        device: &dyn Device,
-        stream: Stream,
-        most: u64,
-    ) -> Result<()> {
-        self.groups.keep_below(device, stream, most)?;
-        self.counted.keep_below(device, stream, most)
-    }
-
     /// Two words in which kernels note segments that have no answer.
     pub(super) fn for_notes(&mut self, device: &dyn Device, stream: Stream) -> Result<Address> {
         self.notes.reserve(device, stream, 16, 16).map(|(address, _)| address)
+    }
+
+    /// Two words for notes of keys that are no group's, and that of totals that do not fit.
+    pub(super) fn words_of_groups(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+    ) -> Result<[Address; 2]> {
+        Ok([self.for_notes(device, stream)?, self.overflow()])
     }
 
     /// Frees it; whoever uses it must have been waited for.

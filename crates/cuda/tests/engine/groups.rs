@@ -5,10 +5,11 @@ use crate::common::Random;
 use crate::common::arrays::state_of;
 use crate::common::machine::device_of_this_machine;
 use crate::thorough::up_to;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use warpfold_core::op::{Op, Rules};
 use warpfold_core::{DType, Scalar, element};
-use warpfold_cuda::engine::{Array, Engine, Groups, Shape};
+use warpfold_cuda::engine::{Array, Engine, Shape};
 use warpfold_cuda::{Buffer, Device, Error, Sim, Stream};
 
 /// How values are drawn.
@@ -96,13 +97,27 @@ fn packed(items: &[u64], size: usize) -> Vec<u64> {
     words
 }
 
+/// Keys of rows: a column of a type, or several.
 struct Case {
     device: Arc<dyn Device>,
     engine: Engine,
-    key_type: DType,
-    least: u64,
-    groups: usize,
-    keys: Vec<u64>,
+    keys: Vec<(DType, Vec<u64>)>,
+}
+
+/// Keys of a type: so many from a least one on, each `step` more than the one before.
+fn keys_of(dtype: DType, least: u64, step: u64, numbers: &[u64]) -> (DType, Vec<u64>) {
+    let mask = u64::MAX >> (64 - 8 * dtype.size());
+    let key = |number: &u64| number.wrapping_mul(step).wrapping_add(least) & mask;
+    (dtype, numbers.iter().map(key).collect())
+}
+
+/// A key by its value.
+fn value_of(dtype: DType, bits: u64) -> i128 {
+    let unused = 64 - 8 * dtype.size();
+    match dtype.is_signed_int() {
+        true => i128::from(((bits << unused) as i64) >> unused),
+        false => i128::from(bits),
+    }
 }
 
 /// An array in a device's memory, `before` elements behind its beginning.
@@ -123,29 +138,37 @@ fn sent(
 
 impl Case {
     fn check(&self, dtype: DType, values: Values, ops: &[Op], random: &mut Random) {
-        let Case { device, engine, key_type, least, groups, keys } = self;
-        let items: Vec<u64> = keys.iter().map(|_| value(dtype, values, random)).collect();
+        let Case { device, engine, keys } = self;
+        let rows = keys[0].1.len();
+        let items: Vec<u64> = (0..rows).map(|_| value(dtype, values, random)).collect();
         let (_memory, array) = sent(device, &items, dtype, 1);
-        let numbered: Vec<u64> = keys.iter().map(|key| key.wrapping_add(*least)).collect();
-        let (_keys, key_array) = sent(device, &numbered, *key_type, 3);
-        let asked = Groups { keys: key_array, least: *least, count: *groups as u64 };
-        // SAFETY: both buffers hold what is said, and nobody writes to them.
-        let made = unsafe { engine.numbers_of_groups(ops, array, &asked, true, Stream::DEFAULT) };
-        let made = made.unwrap();
-        assert_eq!(made.stranger, None);
-        let present = made.present.unwrap();
-        let mut rows = vec![Vec::new(); *groups];
-        keys.iter().zip(&items).for_each(|(&key, &item)| rows[key as usize].push(item));
-        for (&op, numbers) in ops.iter().zip(made.numbers) {
-            let numbers = numbers.unwrap();
-            for (group, its) in rows.iter().enumerate() {
-                assert_eq!(present[group] != 0, !its.is_empty(), "{op}, group {group}");
+        let sent = keys.iter().map(|(dtype, keys)| sent(device, keys, *dtype, 3));
+        let (_keys, columns): (Vec<_>, Vec<_>) = sent.unzip();
+        // SAFETY: the buffers hold what is said, and nobody writes to them.
+        let made = unsafe { engine.group(ops, array, &columns, None, Stream::DEFAULT) };
+        let mut made = made.unwrap().expect("a kernel answers");
+        let mut groups = BTreeMap::<Vec<i128>, Vec<u64>>::new();
+        for (row, &item) in items.iter().enumerate() {
+            let key = keys.iter().map(|(dtype, keys)| value_of(*dtype, keys[row])).collect();
+            groups.entry(key).or_default().push(item);
+        }
+        assert_eq!(made.count(), groups.len());
+        for (column, (dtype, _)) in keys.iter().enumerate() {
+            let found = made.keys(column).unwrap();
+            assert_eq!((found.dtype(), found.len()), (*dtype, groups.len()));
+            for (key, found) in groups.keys().zip(found.iter()) {
+                assert_eq!(value_of(*dtype, found.to_bits()), key[column]);
+            }
+        }
+        for (place, &op) in ops.iter().enumerate() {
+            let numbers = made.numbers(place).unwrap().unwrap();
+            for (group, (key, its)) in groups.iter().enumerate() {
                 let words = packed(its, dtype.size());
                 let bytes = &bytemuck::cast_slice::<u64, u8>(&words)[..its.len() * dtype.size()];
                 let state = state_of(op.kind(), dtype, 0, bytes, &[]);
                 let Ok(expected) = state.finish(op, &Rules::default()) else { continue };
                 let bits = |x: Scalar| (x.dtype(), x.to_bits());
-                let note = || format!("{op} of {dtype}, {values:?}, group {group}: {its:x?}");
+                let note = || format!("{op} of {dtype}, {values:?}, group {key:?}: {its:x?}");
                 let found = numbers.get(group).map(bits);
                 assert_eq!(found, Some(bits(expected.first())), "{}", note());
             }
@@ -159,19 +182,36 @@ const OPS: [Op; 8] =
 fn sweep(device: &Arc<dyn Device>, blocks: Option<u32>, rows: usize, seed: u64) {
     let mut random = Random(seed);
     let shape = Shape { blocks, ..Shape::default() };
+    let apart = 0x0001_2345_6789_abcd;
     let cases = [
-        (Draw::Shuffled, 16, DType::U32, 0),
-        (Draw::One, 1, DType::U8, 200),
-        (Draw::Sorted, 700, DType::I16, -300i64 as u64),
-        (Draw::Distinct, rows, DType::U64, 1 << 40),
-        (Draw::Zipf, 5000, DType::I32, -2i64 as u64),
-        (Draw::Shuffled, 2500, DType::I64, i64::MIN as u64),
-        (Draw::One, 4000, DType::U16, 61_000),
+        vec![(Draw::Shuffled, 16, DType::U32, 0, 1)],
+        vec![(Draw::One, 1, DType::U8, 200, 1)],
+        vec![(Draw::Sorted, 700, DType::I16, -300i64 as u64, 1)],
+        vec![(Draw::Distinct, rows, DType::U64, 1 << 40, 1)],
+        vec![(Draw::Zipf, 5000, DType::I32, -2i64 as u64, 1)],
+        vec![(Draw::Shuffled, 2500, DType::I64, i64::MIN as u64, 1)],
+        vec![(Draw::One, 4000, DType::U16, 61_000, 1)],
+        // Keys that go to a table, of which the last one has a slot of its own.
+        vec![(Draw::Shuffled, 300, DType::I64, i64::MIN as u64, apart)],
+        vec![(Draw::Distinct, rows, DType::U64, 7, apart)],
+        vec![(Draw::Zipf, 3000, DType::I32, 1 << 31, 0x000a_bcde)],
+        vec![(Draw::Shuffled, 16, DType::U64, 0, u64::MAX / 15)],
+        // Several columns, of a small range together or a large one.
+        vec![(Draw::Shuffled, 20, DType::I8, -9i64 as u64, 1), (Draw::Zipf, 30, DType::U32, 5, 1)],
+        vec![
+            (Draw::Shuffled, 90, DType::I16, -300i64 as u64, 7),
+            (Draw::One, 1, DType::U64, u64::MAX, 1),
+            (Draw::Sorted, 40, DType::I32, -5i64 as u64, 0x0123_4567),
+        ],
+        vec![(Draw::One, 1, DType::I8, 1, 1), (Draw::Zipf, 9, DType::I64, 1 << 63, u64::MAX / 8)],
     ];
-    for (how, groups, key_type, least) in cases {
-        let keys = draw(how, groups, rows, &mut random);
+    for columns in cases {
+        let mut drawn = |&(how, groups, dtype, least, step): &(_, _, _, _, _)| {
+            keys_of(dtype, least, step, &draw(how, groups, rows, &mut random))
+        };
+        let keys = columns.iter().map(&mut drawn).collect();
         let engine = Engine::with_shape(Arc::clone(device), shape);
-        let case = Case { device: Arc::clone(device), engine, key_type, least, groups, keys };
+        let case = Case { device: Arc::clone(device), engine, keys };
         for values in [Values::Near, Values::Far, Values::Special, Values::Largest] {
             let dtype = [DType::F32, DType::F64, DType::F16, DType::BF16][random.place(4)];
             case.check(dtype, values, &OPS, &mut random);
@@ -205,6 +245,13 @@ fn groups_have_the_answers_of_their_rows_on_a_device() {
     }
 }
 
+/// For `compute-sanitizer`.
+#[test]
+fn sanitized_groups_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    sweep(&device, None, 20_000, 58);
+}
+
 /// A block has many tiles, and more groups than it has slots.
 #[test]
 fn more_groups_than_slots_in_many_tiles() {
@@ -214,9 +261,8 @@ fn more_groups_than_slots_in_many_tiles() {
     for (how, dtype) in [(Draw::Sorted, DType::F32), (Draw::Shuffled, DType::F64)] {
         let shape = Shape { blocks: Some(1), ..Shape::default() };
         let engine = Engine::with_shape(Arc::clone(&device), shape);
-        let keys = draw(how, groups, rows, &mut random);
-        let (device, key_type) = (Arc::clone(&device), DType::U32);
-        let case = Case { device, engine, key_type, least: 0, groups, keys };
+        let keys = vec![(DType::U32, draw(how, groups, rows, &mut random))];
+        let case = Case { device: Arc::clone(&device), engine, keys };
         case.check(dtype, Values::Far, &[Op::Sum, Op::Min, Op::CountNonzero], &mut random);
     }
 }
@@ -227,39 +273,112 @@ fn accumulators_are_zero_after_a_question() {
     let device: Arc<dyn Device> = Arc::new(Sim::checking());
     let engine = Engine::new(Arc::clone(&device));
     let mut random = Random(77);
-    let keys = draw(Draw::Shuffled, 3000, 4000, &mut random);
-    let case = Case { device, engine, key_type: DType::U32, least: 0, groups: 3000, keys };
+    let keys = vec![(DType::U32, draw(Draw::Shuffled, 3000, 4000, &mut random))];
+    let case = Case { device, engine, keys };
     for dtype in [DType::F64, DType::F32, DType::I64, DType::F64, DType::F32] {
         let values = if dtype.is_float() { Values::Special } else { Values::Near };
         case.check(dtype, values, &[Op::Sum, Op::CountNonzero, Op::Max], &mut random);
     }
 }
 
+/// Numbers that groups have been given: those without rows have answers, too.
 #[test]
-fn keys_that_are_no_groups_are_told() {
+fn groups_of_dense_keys_that_have_no_rows() {
+    let device: Arc<dyn Device> = Arc::new(Sim::checking());
+    let engine = Engine::new(Arc::clone(&device));
+    let (_values, array) = sent(&device, &[1, 2, 4, 8], DType::I32, 0);
+    let (_keys, keys) = sent(&device, &[5, 1, 5, 0], DType::U8, 0);
+    let ops = [Op::Sum, Op::Var, Op::Count, Op::Max];
+    // SAFETY: the buffers hold what is said, and nobody else uses them.
+    let made = unsafe { engine.group(&ops, array, &[keys], Some(7), Stream::DEFAULT) };
+    let mut made = made.unwrap().unwrap();
+    assert_eq!(made.present().unwrap(), [1, 1, 0, 0, 0, 1, 0]);
+    assert_eq!(made.keys(0).unwrap().as_slice::<u8>(), Some(&[0, 1, 2, 3, 4, 5, 6][..]));
+    let sums = made.numbers(0).unwrap().unwrap();
+    assert_eq!(sums.as_slice::<i64>(), Some(&[8, 2, 0, 0, 0, 5, 0][..]));
+    assert_eq!((made.answer_type(1), made.numbers(1).unwrap()), (None, None));
+    let counts = made.numbers(2).unwrap().unwrap();
+    assert_eq!(counts.as_slice::<u64>(), Some(&[1, 1, 0, 0, 0, 2, 0][..]));
+}
+
+/// A key that no group has is the CPU's to tell; so are keys that a device does not number.
+#[test]
+fn keys_that_are_no_groups_are_not_answered() {
     let device: Arc<dyn Device> = Arc::new(Sim::checking());
     let engine = Engine::new(Arc::clone(&device));
     let (_values, array) = sent(&device, &[0; 6000], DType::F32, 0);
-    let ask = |keys: &[u64], key_type, least, count, ops: &[Op]| {
+    let ask = |keys: &[u64], key_type, dense, ops: &[Op]| {
         let (_keys, keys) = sent(&device, keys, key_type, 0);
-        let groups = Groups { keys, least, count };
         // SAFETY: the buffers hold what is said, and nobody else uses them.
-        unsafe { engine.numbers_of_groups(ops, array, &groups, false, Stream::DEFAULT) }
+        let made = unsafe { engine.group(ops, array, &[keys], dense, Stream::DEFAULT) };
+        made.map(|made| made.map(|made| made.count()))
     };
     let mut keys = vec![4; 6000];
+    assert_eq!(ask(&keys, DType::U32, Some(5), &[Op::Sum]).unwrap(), Some(5));
     (keys[4321], keys[5999]) = (5, 9);
-    let made = ask(&keys, DType::U32, 0, 5, &[Op::Sum, Op::Max]).unwrap();
-    assert_eq!((made.stranger, made.numbers), (Some(4321), vec![None, None]));
-    let made = ask(&keys, DType::I8, 5, 5, &[Op::Count]).unwrap();
-    assert_eq!(made.stranger, Some(0), "4 is less than the least");
+    assert_eq!(ask(&keys, DType::U32, Some(5), &[Op::Sum, Op::Max]).unwrap(), None);
+    assert_eq!(ask(&keys, DType::I8, Some(129), &[Op::Sum]).unwrap(), None, "no I8 is 128");
+    assert_eq!(ask(&keys, DType::I8, None, &[Op::Sum]).unwrap(), Some(3));
     keys[17] = 1 << 32;
-    let made = ask(&keys, DType::U64, 0, 10, &[Op::Sum]).unwrap();
-    assert_eq!(made.stranger, Some(17), "all of a key counts");
-    let made = ask(&keys, DType::U32, 0, 10, &[Op::Sum, Op::Var]).unwrap();
-    assert_eq!(made.stranger, None);
-    assert!(made.numbers[0].is_some() && made.numbers[1].is_none());
-    let made = ask(&keys[1..], DType::U32, 0, 10, &[Op::Sum]);
-    assert!(matches!(made, Err(Error::Core(_))), "{made:?}");
+    assert_eq!(ask(&keys, DType::U64, Some(10), &[Op::Sum]).unwrap(), None, "all of a key counts");
+    assert_eq!(ask(&keys, DType::U64, None, &[Op::Sum]).unwrap(), Some(4));
+    assert_eq!(ask(&keys, DType::U64, None, &[Op::Var]).unwrap(), None, "no kernel");
+    assert_eq!(ask(&keys, DType::F64, None, &[Op::Sum]).unwrap(), None);
+    let short = ask(&keys[1..], DType::U32, None, &[Op::Sum]);
+    assert!(matches!(short, Err(Error::Core(_))), "{short:?}");
+}
+
+/// The tables of a question are of no use to the next one, nor is what was in them.
+#[test]
+fn tables_grow_and_shrink_between_questions() {
+    let device: Arc<dyn Device> = Arc::new(Sim::checking());
+    let mut random = Random(15);
+    for rows in [3000, 9, up_to(40_000, 9000), 400] {
+        let engine = Engine::new(Arc::clone(&device));
+        let numbers = draw(Draw::Distinct, rows, rows, &mut random);
+        let keys = vec![keys_of(DType::I64, 3, 0x0123_4567_89ab, &numbers)];
+        let case = Case { device: Arc::clone(&device), engine, keys };
+        for _ in 0..2 {
+            case.check(DType::I32, Values::Near, &[Op::Max, Op::Sum], &mut random);
+        }
+    }
+}
+
+/// A table grows where keys have no room.
+#[test]
+fn tables_grow_on_a_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    let mut random = Random(16);
+    let rows = 5_000_000;
+    let engine = Engine::new(Arc::clone(&device));
+    let numbers = draw(Draw::Distinct, rows, rows, &mut random);
+    let keys = vec![keys_of(DType::U64, 3, 0x0001_2345_6789, &numbers)];
+    Case { device, engine, keys }.check(DType::U8, Values::Near, &[Op::Sum], &mut random);
+}
+
+/// Where keys are looked for first in a table: `KeyTable::home` in `kernels/key_table.cuh`.
+fn home(key: u64, log: u32) -> u64 {
+    let key = (key ^ key >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (key ^ key >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - log)
+}
+
+/// Keys that a table does not tell apart are the CPU's; a few of them are not too many.
+#[test]
+fn keys_that_want_the_same_slot() {
+    let device: Arc<dyn Device> = Arc::new(Sim::checking());
+    let alike: Vec<u64> = (0..).filter(|&key| home(key, 10) == 1020).take(200).collect();
+    for (most, answers) in [(100, true), (200, false)] {
+        let engine = Engine::new(Arc::clone(&device));
+        // The least one is 0, and the greatest is far.
+        let keys: Vec<u64> = [0, 1 << 50].iter().chain(&alike[..most]).copied().collect();
+        let groups = keys.iter().collect::<BTreeSet<_>>().len();
+        let (_values, array) = sent(&device, &vec![1; keys.len()], DType::I32, 0);
+        let (_keys, keys) = sent(&device, &keys, DType::U64, 0);
+        // SAFETY: the buffers hold what is said, and nobody else uses them.
+        let made = unsafe { engine.group(&[Op::Sum], array, &[keys], None, Stream::DEFAULT) };
+        let count = made.unwrap().map(|made| made.count());
+        assert_eq!(count, answers.then_some(groups));
+    }
 }
 
 /// A total that does not fit is no answer.
@@ -270,13 +389,11 @@ fn totals_that_do_not_fit_are_told() {
     let (_values, array) = sent(&device, &[i64::MAX as u64, 1, 7], DType::I64, 0);
     for (keys, fits) in [([0, 0, 1], false), ([0, 1, 1], true)] {
         let (_keys, keys) = sent(&device, &keys, DType::U32, 0);
-        let groups = Groups { keys, least: 0, count: 2 };
         let ops = [Op::Sum, Op::Mean];
         // SAFETY: the buffers hold what is said, and nobody else uses them.
-        let made =
-            unsafe { engine.numbers_of_groups(&ops, array, &groups, false, Stream::DEFAULT) };
-        let made = made.unwrap();
-        assert_eq!(made.numbers[0].is_some(), fits);
-        assert!(made.numbers[1].is_some(), "a mean always fits");
+        let made = unsafe { engine.group(&ops, array, &[keys], None, Stream::DEFAULT) };
+        let mut made = made.unwrap().unwrap();
+        assert_eq!(made.numbers(0).unwrap().is_some(), fits);
+        assert!(made.numbers(1).unwrap().is_some(), "a mean always fits");
     }
 }

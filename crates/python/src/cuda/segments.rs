@@ -6,7 +6,7 @@ use crate::segments::{Form, Integers};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use warpfold::{Op, Reduction, Rules, Scalar};
-use warpfold_cuda::engine::{Array, Boundaries, DeviceView, Number, Segments, Width};
+use warpfold_cuda::engine::{Boundaries, Number, Segments, Width};
 use warpfold_cuda::{Buffer, Stream};
 
 impl DeviceArray {
@@ -24,7 +24,8 @@ impl DeviceArray {
         family: &Family<'py>,
     ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
         let (dtype, rules) = (self.view.dtype, question.rules());
-        let Some(len) = self.run_len().filter(|&len| len > 0) else { return Ok(None) };
+        let Some(array) = self.run().filter(|array| array.len > 0) else { return Ok(None) };
+        let len = array.len as usize;
         if question.ops().iter().any(|&op| rules.matter_for(op, dtype)) {
             return Ok(None);
         }
@@ -51,7 +52,6 @@ impl DeviceArray {
             return Ok(None);
         };
         self.wait_for_its_stream(py)?;
-        let array = Array { address: self.view.address, len: len as u64, dtype };
         let segments = Segments { count: count as u64, boundaries };
         let asked =
             Asked { array: self, opened: &opened, chosen: None, reduced: &[true], shape: &[count] };
@@ -64,14 +64,6 @@ impl DeviceArray {
         };
         let answers = asked.answers(py, question.ops(), &Rules::default(), family, leave)?;
         Ok(answers.into_iter().collect())
-    }
-
-    /// How many elements follow each other, if they are those of one axis and lie as kernels read them.
-    fn run_len(&self) -> Option<usize> {
-        let DeviceView { address, dtype, shape, strides } = &self.view;
-        let (&[len], &[stride]) = (&shape[..], &strides[..]) else { return None };
-        let follow = len < 2 || stride == dtype.size().cast_signed();
-        (follow && address.is_multiple_of(dtype.size() as u64)).then_some(len)
     }
 
     /// How many integers tell segments of this array, where they lie in the device's memory, and as
@@ -87,8 +79,8 @@ impl DeviceArray {
             Integers::There(array) => {
                 let width = Width::of(array.view.dtype).filter(|_| array.ordinal == self.ordinal);
                 array.wait_for_its_stream(py)?;
-                let told = array.run_len().zip(width);
-                Ok(told.map(|(len, width)| (len, array.view.address, width)))
+                let told = array.run().zip(width);
+                Ok(told.map(|(run, width)| (run.len as usize, run.address, width)))
             }
             Integers::Here(dense) => {
                 let view = dense.view();

@@ -74,7 +74,7 @@ impl Opened {
     pub(crate) fn numbers_of_groups(
         &self,
         _: &[Op],
-        _: &View<'_>,
+        _: &[View<'_>],
         _: &View<'_>,
         _: Option<usize>,
     ) -> Result<Option<MadeOfGroups>> {
@@ -139,7 +139,7 @@ impl DeviceArray<'_> {
     pub(crate) fn numbers_of_groups(
         &self,
         _: &[Op],
-        _: &DeviceArray<'_>,
+        _: &[&DeviceArray<'_>],
         _: Option<usize>,
     ) -> Result<Option<MadeOfGroups>> {
         match self.0 {}

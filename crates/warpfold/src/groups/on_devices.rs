@@ -8,62 +8,38 @@ use crate::array::{Array, Place};
 use crate::device::Device;
 use crate::devices::{self, DeviceArray, OnHost};
 use crate::initial;
-use crate::unit::Unit;
 use warpfold_core::layout::{Input, View};
 use warpfold_core::op::{Numbers, Op};
 use warpfold_core::{DType, Error, Result};
 
-/// What a device makes of groups whose keys follow each other.
+/// What a device makes of groups.
 pub(crate) struct Made {
-    /// The type of the keys, and the first group's key.
-    pub(crate) dtype: DType,
-    pub(crate) least: u64,
-    /// Which groups have rows.
-    pub(crate) present: Vec<u8>,
-    /// Whether groups without rows have answers too.
-    pub(crate) dense: bool,
+    /// The keys of all groups, of each column.
+    pub(crate) keys: Vec<Numbers>,
+    /// Which groups have rows, where others have answers too.
+    pub(crate) present: Option<Vec<u8>>,
     /// For each operation the numbers of its halves, where the device makes them.
     pub(crate) parts: Vec<Vec<Option<Numbers>>>,
 }
 
-/// The numbers at some places.
-fn picked(numbers: &Numbers, places: &[usize]) -> Numbers {
-    let size = numbers.dtype().size();
-    let mut all = Numbers::zeros(numbers.dtype(), places.len());
-    for (to, &place) in all.bytes_mut().chunks_exact_mut(size).zip(places) {
-        to.copy_from_slice(&numbers.bytes()[place * size..(place + 1) * size]);
-    }
-    all
-}
-
 impl Made {
-    /// The groups of the answer: all, or those with rows.
-    fn places(&self) -> Vec<usize> {
-        (0..self.present.len()).filter(|&group| self.dense || self.present[group] != 0).collect()
-    }
-
-    fn keys(&self, unit: Option<Unit>, places: &[usize]) -> KeyValues {
-        let mut keys = Numbers::zeros(self.dtype, places.len());
-        let bytes = keys.bytes_mut();
-        for (i, &place) in places.iter().enumerate() {
-            Numbers::set_bits(bytes, self.dtype, i, self.least.wrapping_add(place as u64));
-        }
-        KeyValues::of_numbers(keys, unit, Vec::new())
-    }
-
     /// The answers to an operation, if the device has made them.
-    fn column(&self, op: Op, parts: &[Option<Numbers>], places: &[usize]) -> Option<GroupColumn> {
-        let picked = |numbers: &Option<Numbers>| Some(picked(numbers.as_ref()?, places));
-        let mut parts = parts.iter().map(picked).collect::<Option<Vec<_>>>()?.into_iter();
+    fn column(&self, op: Op, parts: &[Option<Numbers>]) -> Option<GroupColumn> {
+        let mut parts = parts.iter().cloned().collect::<Option<Vec<_>>>()?.into_iter();
         let (numbers, second) = (parts.next()?, parts.next());
-        let missing = match op {
-            Op::Min | Op::Max | Op::MinMax => {
-                (0..places.len()).filter(|&i| self.present[places[i]] == 0).collect()
+        let missing = match (op, &self.present) {
+            (Op::Min | Op::Max | Op::MinMax, Some(present)) => {
+                (0..present.len()).filter(|&group| present[group] == 0).collect()
             }
             _ => Vec::new(),
         };
         Some(GroupColumn { column: Column { op, numbers, second }, missing })
     }
+}
+
+/// A column in which no row lacks a value.
+fn whole<'a>(input: &'a Input<'_>) -> Result<Option<View<'a>>> {
+    if input.missing() > 0 { Ok(None) } else { input.view().map(Some) }
 }
 
 /// What can be asked of a device.
@@ -106,13 +82,15 @@ impl GroupBy<'_> {
             return self.on_cpu(self.reduction.ops().to_vec()).answer(inputs);
         };
         let ask = |ops: &[Op]| {
-            let ([column], [values]) = (&self.keys.columns[..], inputs) else { return Ok(None) };
-            let Items::Numbers(keys) = &column.items else { return Ok(None) };
-            if keys.missing() + values.missing() > 0 {
-                return Ok(None);
-            }
-            let (keys, values) = (keys.view()?, values.view()?);
-            if keys.shape().len() != 1 || keys.shape() != values.shape() {
+            let [values] = inputs else { return Ok(None) };
+            let keys = self.keys.columns.iter().map(|column| match &column.items {
+                Items::Numbers(keys) => whole(keys),
+                _ => Ok(None),
+            });
+            let keys = keys.collect::<Result<Option<Vec<_>>>>()?;
+            let Some((keys, values)) = keys.zip(whole(values)?) else { return Ok(None) };
+            let alike = |keys: &View<'_>| keys.shape().len() == 1 && keys.shape() == values.shape();
+            if !keys.iter().all(alike) {
                 return Ok(None);
             }
             opened.numbers_of_groups(ops, &keys, &values, self.keys.dense)
@@ -132,8 +110,11 @@ impl GroupBy<'_> {
         for other in keys.iter().copied().chain(&values[1..]) {
             first.check_beside(&self.reduction, Some(other))?;
         }
-        let ask = |ops: &[Op]| match (keys, values) {
-            ([keys], [values]) if keys.shape().len() == 1 && keys.shape() == values.shape() => {
+        let alike = |keys: &&DeviceArray<'_>| {
+            keys.shape().len() == 1 && values.iter().all(|values| keys.shape() == values.shape())
+        };
+        let ask = |ops: &[Op]| match values {
+            [values] if keys.iter().all(alike) => {
                 values.numbers_of_groups(ops, keys, self.keys.dense)
             }
             _ => Ok(None),
@@ -175,12 +156,11 @@ impl GroupBy<'_> {
             return on_cpu(ops.to_vec());
         }
         let Some(made) = ask(&asked)? else { return on_cpu(ops.to_vec()) };
-        let places = made.places();
         let mut columns: Vec<Option<GroupColumn>> = Vec::with_capacity(ops.len());
         let mut parts = made.parts.iter();
         for op in ops {
             let its = if asked.contains(op) { parts.next() } else { None };
-            columns.push(its.and_then(|its| made.column(*op, its, &places)));
+            columns.push(its.and_then(|its| made.column(*op, its)));
         }
         let lacking = ops.iter().zip(&columns).filter(|(_, column)| column.is_none());
         let rest: Vec<Op> = lacking.map(|(&op, _)| op).collect();
@@ -191,7 +171,10 @@ impl GroupBy<'_> {
             }
         }
         let columns: Vec<GroupColumn> = columns.into_iter().flatten().collect();
-        let unit = self.keys.columns.first().and_then(|column| column.unit.clone());
-        Ok(Grouped { keys: vec![made.keys(unit, &places)], columns, groups: places.len() })
+        let groups = made.keys.first().map_or(0, Numbers::len);
+        let units = self.keys.columns.iter().map(|column| column.unit.clone());
+        let keys = made.keys.into_iter().zip(units);
+        let keys = keys.map(|(keys, unit)| KeyValues::of_numbers(keys, unit, Vec::new())).collect();
+        Ok(Grouped { keys, columns, groups })
     }
 }
