@@ -29,51 +29,58 @@ struct KeyTable {
         return u32((key ^ key >> 32) * 0x9e3779b97f4a7c15ull >> (64 - log));
     }
 
-    // The slot of a key, from `slot` on, which held `has`. The key takes the first empty one.
-    __device__ __forceinline__ u32 slot_of(u64 key, u32 slot, u64 has) const
-    {
-#pragma unroll 1
-        for (u32 step = 0; step < MOST_STEPS; ++step) {
-            if (has == NO_KEY) {
-                has = atomicCAS(&keys[slot], NO_KEY, key);
-                if (has == NO_KEY)
-                    return slot;
-            }
-            if (has == key)
-                return slot;
-            slot = (slot + 1) & (slots() - 1);
-            has = there(slot);
-        }
-        *static_cast<volatile u32 *>(full) = 1;
-        return 0;
-    }
-
-    // Enters the keys of a tile's rows, and notes the slot of each row.
+    // Enters the keys of a tile's rows, and notes the slot of each row. A key takes the first empty slot. All of a thread's keys go on to
+    // the next slots together, as each look takes its time.
     template <class Key>
     __device__ __forceinline__ void enter(const Key *keys_of_rows, Key least, u32 *slots_of_rows, u32 left) const
     {
+        constexpr u32 ALL = (1u << GROUP_ROWS) - 1;
         Key key[GROUP_ROWS];
         load_rows(key, keys_of_rows, left);
-        u32 slot[GROUP_ROWS];
+        u32 slot[GROUP_ROWS], done = 0;
         u64 has[GROUP_ROWS];
 #pragma unroll
         for (int k = 0; k < GROUP_ROWS; ++k) {
             key[k] -= least;
             slot[k] = home(key[k]);
-            has[k] = there(slot[k]);
-        }
-#pragma unroll
-        for (int k = 0; k < GROUP_ROWS; ++k) {
             if (u64(key[k]) == NO_KEY) {
                 slot[k] = slots();
                 *static_cast<volatile u64 *>(&keys[slot[k]]) = 0;
-            } else if (has[k] != key[k]) {
-                slot[k] = slot_of(key[k], slot[k], has[k]);
+                has[k] = NO_KEY;
+                done |= 1u << k;
+            } else {
+                has[k] = there(slot[k]);
             }
-            const u32 row = threadIdx.x + k * GROUP_THREADS;
-            if (row < left)
-                slots_of_rows[row] = slot[k];
         }
+#pragma unroll 1
+        for (u32 step = 0; step < MOST_STEPS; ++step) {
+#pragma unroll
+            for (int k = 0; k < GROUP_ROWS; ++k) {
+                if ((done >> k & 1) == 0 && has[k] == NO_KEY) {
+                    has[k] = atomicCAS(&keys[slot[k]], NO_KEY, u64(key[k]));
+                    if (has[k] == NO_KEY)
+                        has[k] = key[k];
+                }
+            }
+#pragma unroll
+            for (int k = 0; k < GROUP_ROWS; ++k)
+                done |= u32(has[k] == key[k]) << k;
+            if (done == ALL)
+                break;
+#pragma unroll
+            for (int k = 0; k < GROUP_ROWS; ++k) {
+                if ((done >> k & 1) == 0) {
+                    slot[k] = (slot[k] + 1) & (slots() - 1);
+                    has[k] = there(slot[k]);
+                }
+            }
+        }
+        if (done != ALL)
+            *static_cast<volatile u32 *>(full) = 1;
+#pragma unroll
+        for (int k = 0; k < GROUP_ROWS; ++k)
+            if (const u32 row = threadIdx.x + k * GROUP_THREADS; row < left)
+                slots_of_rows[row] = slot[k];
     }
 
     // The key of a slot, if it has one.

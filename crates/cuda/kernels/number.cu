@@ -9,14 +9,17 @@
 
 // What a launch does.
 enum Phase : u32 {
-    JOIN,    // to[i] = from[i] * factor + key of row i
-    ENTER,   // slots of rows in the table
-    LIST,    // distinct keys of the table, or places that are marked, in any order
-    LOOK_UP, // numbers of rows in the place of their slots
-    COUNT,   // one pass of an order
+    JOIN,     // to[i] = from[i] * factor + key of row i
+    ENTER,    // slots of rows in the table
+    LIST,     // distinct keys of the table and their slots, or places that are marked, in any order
+    NUMBER,   // numbers of keys in order, by their slots
+    LOOK_UP,  // numbers of rows in the place of their slots
+    RANK,     // an order of a few keys
+    COUNT,    // one pass of an order
     PLACE,
-    PICK,    // to[i] = the item at the i-th place
-    KEYS     // to[i] = the digit of the i-th key that a column is, and its least key
+    PICK,     // to[i] = the item at the i-th place
+    KEYS,     // to[i] = the digit of the i-th key that a column is, and its least key
+    POSITIONS // to[i] = the row at the to[i]-th place behind from[i]
 };
 
 // The parameters: crates/cuda/src/engine/numbering.rs has the same struct.
@@ -64,9 +67,12 @@ struct Enter {
     __device__ __forceinline__ void of() const
     {
         each_tile(all.n, [&](u64 first, u32 left) {
-            // Others have found no room: all begins again in a larger table.
-            if (*static_cast<volatile u32 *>(all.table.full) == 0)
+            // Others have found no room: rows are put in order without a table.
+            const bool is_full = *static_cast<volatile u32 *>(all.table.full) != 0;
+            __syncwarp();
+            if (!is_full)
                 all.table.enter(static_cast<const Key *>(all.keys) + first, Key(all.least), all.rows + first, left);
+            __syncwarp();
         });
     }
 };
@@ -107,7 +113,7 @@ struct Keys {
     }
 };
 
-// Keys take their numbers as they are found: a number of the block's, behind those of the blocks that were here before.
+// The place of a key is one of the block's, behind those of the blocks that were here before.
 __device__ __forceinline__ void list(const Numbering &all)
 {
     __shared__ u32 count, start;
@@ -141,9 +147,7 @@ __device__ __forceinline__ void list(const Numbering &all)
                 continue;
             const u32 number = start + before + rank[k], place = u32(first) + threadIdx.x + k * GROUP_THREADS;
             all.found.keys[number] = key[k];
-            all.found.places[number] = all.marks != nullptr ? place : number;
-            if (all.marks == nullptr)
-                all.table.numbers[place] = number;
+            all.found.places[number] = place;
         }
         __syncthreads();
     });
@@ -151,15 +155,22 @@ __device__ __forceinline__ void list(const Numbering &all)
 
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS, 2) NAMED(number, ELEMENT)(const __grid_constant__ Numbering all)
 {
-    const KeyOrder order = {all.found, all.others, u32(all.n), all.shift, all.counts};
+    const KeyOrder order = {all.found, all.others, u32(all.n), all.shift, all.counts, all.table.found};
     switch (all.phase) {
     case JOIN: return by_size(all.size, Join{all});
     case ENTER: return by_size(all.size, Enter{all});
     case LIST: return list(all);
+    case NUMBER: return each(all.n, [&](u64 i) { all.table.numbers[all.found.places[i]] = u32(i); });
     case LOOK_UP: return each_tile(all.n, [&](u64 first, u32 left) { all.table.look_up(all.rows + first, left); });
+    case RANK: return order.rank();
     case COUNT: return order.count();
     case PLACE: return order.place();
     case PICK: return by_size(all.size, Pick{all});
     case KEYS: return by_size(all.size, Keys{all});
+    case POSITIONS:
+        return each(all.n, [&](u64 i) {
+            u64 &position = static_cast<u64 *>(all.to)[i];
+            position = all.found.places[static_cast<const u32 *>(all.from)[i] + position];
+        });
     }
 }

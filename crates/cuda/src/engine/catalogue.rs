@@ -48,6 +48,8 @@ pub(super) const GROUP_THREADS: usize = 512;
 pub(super) const GROUP_ROWS: usize = 8;
 /// `DIGITS` in `kernels/key_order.cuh`.
 pub(super) const ORDER_DIGITS: usize = 256;
+/// `EDGES` in `kernels/key_order.cuh`.
+pub(super) const ORDER_EDGES: usize = 64;
 /// `GROUP_WINDOW` in `kernels/group_sums.cuh`.
 pub(super) const GROUP_WINDOW: usize = 4;
 /// `FINISH_THREADS` in `kernels/finish.cuh`.

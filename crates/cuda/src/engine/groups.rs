@@ -3,7 +3,7 @@
 use super::answer::{Answer, Ask, check_alignment};
 use super::catalogue::{GROUP_ROWS, GROUP_THREADS, GROUP_WINDOW};
 use super::kernels::{Program, Tally};
-use super::numbering::{Numbered, Numbering};
+use super::numbering::{Joined, Numbering, Order};
 use super::route::{Launches, Machine};
 use super::scratch::GroupMemory;
 use super::segments::none;
@@ -30,8 +30,9 @@ const MOST_COPIES: u32 = 32;
 /// Copies of slots that groups share, where each cannot have its own: keys that come often
 /// come to several lanes of a warp.
 const SHARED_COPIES: u32 = 4;
-/// The part of a device's memory that accumulators of groups may take.
-const PART_OF_MEMORY: u64 = 16;
+/// The part of a device's memory that accumulators of groups may take, and that is kept for the
+/// next question of what one needs. More groups are answered by rows in their order.
+const PART_OF_MEMORY: u64 = 256;
 /// Words of bits that say something of groups: `Mark` of the kernels.
 const MARKS: u64 = 3;
 
@@ -63,13 +64,24 @@ pub struct Grouped<'e> {
     engine: &'e Engine,
     stream: Stream,
     memory: GroupMemory,
-    numbered: Numbered,
-    /// How many groups there are.
+    keys: Option<Joined>,
+    /// How many groups there are, in which order.
     count: u64,
+    order: Order,
     /// Where the answers to each operation are, and their type; none where no kernel makes them
     /// or a total does not fit.
     answers: Vec<Option<(Address, DType)>>,
+    /// Whether they are in the order of the keys already.
+    is_sorted: bool,
     present: Address,
+}
+
+/// Whether kernels answer about groups as about segments of rows that are in their order. Products
+/// of floats depend on where the rows were.
+fn has_segments(op: Op, dtype: DType) -> bool {
+    let tally = Answer::of(op, dtype).and_then(|answer| answer.tally());
+    let is_product = op.kind() == Kind::Prod && dtype.is_float();
+    !is_product && tally.is_some_and(|tally| tally.segments().is_some())
 }
 
 /// Which bits of an element make it count, if they are more than a limit: those that are not
@@ -235,11 +247,6 @@ impl Question<'_> {
             two(phase, u32::from(answer.dtype.is_signed_int())),
         ])
     }
-
-    /// The bytes of all answers, in whole words.
-    fn bytes(&self) -> u64 {
-        (self.groups.count * self.answer.out.size() as u64).next_multiple_of(8)
-    }
 }
 
 impl Grouped<'_> {
@@ -256,9 +263,8 @@ impl Grouped<'_> {
         self.answers.get(place).copied().flatten().map(|(_, dtype)| dtype)
     }
 
-    fn numbering(&mut self) -> (Numbering<'_>, &Numbered) {
-        let Grouped { engine, stream, memory, numbered, .. } = self;
-        (Numbering { engine, stream: *stream, memory }, numbered)
+    fn numbering(&mut self) -> Numbering<'_> {
+        Numbering { engine: self.engine, stream: self.stream, memory: &mut self.memory }
     }
 
     /// Leaves the keys of a column at `to`, in order, without a wait.
@@ -270,10 +276,11 @@ impl Grouped<'_> {
     /// The memory is this device's, has room for a key of each group, and is written by nobody
     /// else until the stream was waited for.
     pub unsafe fn keys_into(&mut self, column: usize, to: Address) -> Result<()> {
-        let count = self.count;
-        let (numbering, numbered) = self.numbering();
+        let Grouped { engine, stream, memory, .. } = self;
+        let numbering = Numbering { engine, stream: *stream, memory };
+        let Some(joined) = &self.keys else { return Ok(()) };
         // SAFETY: passed on from the caller.
-        unsafe { numbering.keys_into(numbered, column, count, to) }
+        unsafe { numbering.keys_into((joined, self.order), column, self.count, to) }
     }
 
     /// Leaves the answers to the operation at `place` at `to`, in the order of the keys, without
@@ -285,13 +292,12 @@ impl Grouped<'_> {
     /// # Safety
     /// As for [`keys_into`](Self::keys_into), of answers.
     pub unsafe fn numbers_into(&mut self, place: usize, to: Address) -> Result<()> {
-        let Some((from, dtype)) = self.answers.get(place).copied().flatten() else {
-            return Ok(());
-        };
+        let made = self.answers.get(place).copied().flatten();
+        let Some((from, dtype)) = made else { return Ok(()) };
         let count = self.count;
-        let (numbering, numbered) = self.numbering();
+        let order = if self.is_sorted { Order::default() } else { self.order };
         // SAFETY: passed on from the caller; there are answers of all groups.
-        unsafe { numbering.pick_into(numbered, (from, dtype.size()), count, to) }
+        unsafe { self.numbering().pick_into(order, (from, dtype.size()), count, to) }
     }
 
     /// The keys of a column, in order.
@@ -299,7 +305,8 @@ impl Grouped<'_> {
     /// # Errors
     /// What the device says.
     pub fn keys(&mut self, column: usize) -> Result<Numbers> {
-        let dtype = self.numbered.key_type(column).unwrap_or(DType::U64);
+        let dtype = self.keys.as_ref().and_then(|keys| keys.key_type(column));
+        let dtype = dtype.unwrap_or(DType::U64);
         // SAFETY: the memory has room for as many keys.
         self.brought(dtype, |all, to| unsafe { all.keys_into(column, to) })
     }
@@ -325,48 +332,86 @@ impl Grouped<'_> {
         Ok(present)
     }
 
-    /// Answers the operations; not where a key is no group's, or no kernel makes any answer.
+    /// Room for answers, of each operation at an address of its own.
+    fn room(&mut self, ops: &[Op], count: u64) -> Result<Vec<Address>> {
+        let bytes = 8 * count * ops.len() as u64;
+        let (device, answers) = (&*self.engine.device, &mut self.memory.answers);
+        let (first, _) = answers.reserve(device, self.stream, bytes, bytes)?;
+        Ok((0..ops.len() as u64).map(|i| first + 8 * count * i).collect())
+    }
+
+    /// Answers the operations with an accumulator for each group; not where a key is no group's.
     ///
     /// # Safety
     /// As for [`Engine::group`], of the groups' keys.
-    unsafe fn answer(&mut self, ops: &[Op], values: Array, groups: &Groups) -> Result<bool> {
+    unsafe fn answer(
+        &mut self,
+        mut questions: Vec<Option<Question<'_>>>,
+        to: &[Address],
+        keys: u64,
+    ) -> Result<bool> {
         let (engine, stream) = (self.engine, self.stream);
         let device = &*engine.device;
-        let question = |&op: &Op| engine.question_of_groups(op, values, groups, false);
-        let mut questions: Vec<Option<Question<'_>>> = ops.iter().map(question).collect();
         // The last one leaves which groups have rows: others leave other marks in the same place.
-        match questions.iter_mut().rev().flatten().next() {
-            Some(last) => last.counts_rows = true,
-            None => return Ok(false),
+        if let Some(last) = questions.iter_mut().rev().flatten().next() {
+            last.counts_rows = true;
         }
-        let bytes = questions.iter().flatten().map(Question::bytes).sum();
-        let (mut to, _) = self.memory.answers.reserve(device, stream, bytes, bytes)?;
         let scratch = engine.scratch(stream)?;
         // Held until the words were read: another thread's question would overwrite them.
         let mut scratch = lock(&scratch);
         let words = scratch.words_of_groups(device, stream)?;
-        for question in questions {
+        let mut stranger = [u64::MAX];
+        for (question, &to) in questions.iter().zip(to) {
             let Some(question) = question else {
                 self.answers.push(None);
                 continue;
             };
-            engine.remember_groups(&question)?;
+            engine.remember_groups(question)?;
             let memory = &mut self.memory;
-            // SAFETY: passed on from the caller; the room was made here.
-            let made = unsafe { engine.launch_groups(&question, to, words, memory, stream)? };
+            // SAFETY: passed on from the caller, who has made the room.
+            let made = unsafe { engine.launch_groups(question, to, words, memory, stream)? };
             self.present = made.present;
-            let rows = usize::try_from(groups.keys.len).unwrap_or(0);
-            let overflows =
-                question.answer.may_overflow(rows) && scratch.saw_overflow(device, stream)?;
+            let may_overflow = question.answer.may_overflow(usize::try_from(keys).unwrap_or(0));
+            let overflows = may_overflow && scratch.saw_overflow(device, stream)?;
             self.answers.push((!overflows).then_some((to, question.answer.out)));
-            to += question.bytes();
         }
-        let mut stranger = [0u64];
         // SAFETY: the kernels have left a word there.
         unsafe { device.copy_out(stream, words[0], bytemuck::bytes_of_mut(&mut stranger))? };
         // The copy waited already; this says what a kernel did wrong.
         device.wait(stream)?;
         Ok(stranger == [u64::MAX])
+    }
+
+    /// Answers the operations about rows that are put in the order of their keys.
+    ///
+    /// # Safety
+    /// As for [`Engine::group`], of the keys.
+    unsafe fn answer_sorted(&mut self, ops: &[Op], values: Array, joined: &Joined) -> Result<()> {
+        let (engine, stream) = (self.engine, self.stream);
+        // SAFETY: passed on from the caller.
+        let sorted = unsafe { self.numbering().sort_rows(joined)? };
+        (self.count, self.order, self.is_sorted) = (sorted.count, sorted.order, true);
+        // SAFETY: passed on from the caller.
+        let (array, segments) = unsafe { self.numbering().segments(&sorted, values)? };
+        let to = self.room(ops, sorted.count)?;
+        let asked: Vec<Op> =
+            ops.iter().copied().filter(|&op| has_segments(op, values.dtype)).collect();
+        let its = ops.iter().zip(&to).filter(|&(op, _)| asked.contains(op));
+        let its: Vec<Address> = its.map(|(_, &to)| to).collect();
+        // SAFETY: elements and offsets were left there, and there is room for the answers.
+        let made = unsafe {
+            engine.numbers_of_segments_into(&asked, array, &segments, None, &its, stream)?
+        };
+        let mut made = made.into_iter();
+        for (&op, &to) in ops.iter().zip(&to) {
+            let is_made = asked.contains(&op) && made.next() == Some(true);
+            if is_made && matches!(op, Op::ArgMin | Op::ArgMax) {
+                // SAFETY: positions in groups, which have rows, were left there.
+                unsafe { self.numbering().positions(&sorted, to)? };
+            }
+            self.answers.push(is_made.then(|| (to, op.answer_type(values.dtype))));
+        }
+        Ok(())
     }
 
     /// What is left in memory of this question's, in the host's.
@@ -392,7 +437,7 @@ impl Drop for Grouped<'_> {
         let Grouped { engine, stream, memory, .. } = self;
         let device = &*engine.device;
         // Errors cannot be reported here.
-        let _ = memory.keep_below(device, *stream, engine.machine().workspace());
+        let _ = memory.keep_below(device, *stream, device.limits().memory / PART_OF_MEMORY);
         if let Ok(scratch) = engine.scratch(*stream) {
             // Another thread may have answered a question, too.
             let mut other = mem::replace(&mut lock(&scratch).groups, mem::take(memory));
@@ -424,12 +469,14 @@ impl Engine {
         for &keys in keys {
             self.check_groups(values, keys)?;
         }
-        let has_kernel = |&op: &Op| {
+        let has_slots = |&op: &Op| {
             let tally = Answer::of(op, values.dtype).and_then(|answer| answer.tally());
             tally.is_some_and(|tally| tally.groups(values.dtype).is_some())
         };
+        // Of groups without rows segments have no answers.
+        let is_sorted = |&op: &Op| dense.is_none() && has_segments(op, values.dtype);
         let rows = 1..=MOST_ROWS;
-        if !rows.contains(&values.len) || !ops.iter().any(has_kernel) {
+        if !rows.contains(&values.len) || !ops.iter().any(|op| has_slots(op) || is_sorted(op)) {
             return Ok(None);
         }
         let scratch = self.scratch(stream)?;
@@ -437,44 +484,65 @@ impl Engine {
             engine: self,
             stream,
             memory: mem::take(&mut lock(&scratch).groups),
-            numbered: Numbered::default(),
+            keys: None,
             count: 0,
+            order: Order::default(),
             answers: Vec::new(),
+            is_sorted: false,
             present: 0,
         };
-        let groups = match (dense, keys) {
+        let (joined, groups) = match (dense, keys) {
             (Some(count), &[keys]) => {
                 // Who gives a number that keys cannot have is told so by the CPU.
                 let bits = 8 * keys.dtype.size() as u32 - u32::from(keys.dtype.is_signed_int());
-                let fits = 1u64.checked_shl(bits).is_none_or(|most| count <= most);
-                all.numbered = Numbered::dense(keys.dtype);
-                fits.then_some(Groups { keys, least: 0, count })
+                if 1u64.checked_shl(bits).is_some_and(|most| count > most) {
+                    return Ok(None);
+                }
+                (Joined::dense(keys), Some(Groups { keys, least: 0, count }))
             }
-            (Some(_), _) => None,
+            (Some(_), _) => return Ok(None),
             (None, keys) => {
-                let mut numbering = Numbering { engine: self, stream, memory: &mut all.memory };
                 // SAFETY: passed on from the caller.
-                let made = unsafe { numbering.number(keys)? };
-                made.map(|(groups, numbered)| {
-                    all.numbered = numbered;
+                let Some(joined) = (unsafe { all.numbering().join(keys)? }) else {
+                    return Ok(None);
+                };
+                // Where some operation needs rows in order, others are as quick with these.
+                let number = ops.iter().all(|op| has_slots(op) || !is_sorted(op));
+                // SAFETY: as above.
+                let numbered = number.then(|| unsafe { all.numbering().number(&joined) });
+                let groups = numbered.transpose()?.flatten().map(|(groups, order)| {
+                    all.order = order;
                     groups
-                })
+                });
+                (joined, groups)
             }
         };
-        let Some(groups) = groups else { return Ok(None) };
-        all.count = groups.count;
-        // SAFETY: passed on from the caller; the numbers of rows were made here.
-        if !unsafe { all.answer(ops, values, &groups)? } {
+        let questions = |groups| {
+            let question = |&op: &Op| self.question_of_groups(op, values, groups, false);
+            let questions: Vec<Option<Question<'_>>> = ops.iter().map(question).collect();
+            let fits =
+                ops.iter().zip(&questions).all(|(op, made)| made.is_some() || !is_sorted(op));
+            Some(questions).filter(|made| fits && made.iter().any(Option::is_some))
+        };
+        if let Some((groups, questions)) = groups.as_ref().and_then(|g| Some((g, questions(g)?))) {
+            let to = all.room(ops, groups.count)?;
+            // SAFETY: passed on from the caller; the numbers of rows were made here.
+            if !unsafe { all.answer(questions, &to, groups.keys.len)? } {
+                return Ok(None);
+            }
+            all.count = groups.count;
+            if dense.is_none() && groups.keys.address == joined.keys.address {
+                let (present, count) = (all.present, groups.count);
+                // SAFETY: the kernel has left a mark for each group.
+                (all.count, all.order) = unsafe { all.numbering().leave_out(present, count)? };
+            }
+        } else if dense.is_none() {
+            // SAFETY: passed on from the caller.
+            unsafe { all.answer_sorted(ops, values, &joined)? };
+        } else {
             return Ok(None);
         }
-        if dense.is_none() {
-            let Grouped { memory, numbered, present, .. } = &mut all;
-            // SAFETY: the kernel has left a mark for each group.
-            let order = unsafe {
-                Numbering { engine: self, stream, memory }.order(numbered, *present, groups.count)
-            };
-            all.count = order?;
-        }
+        all.keys = Some(joined);
         Ok(Some(all))
     }
 

@@ -1,12 +1,13 @@
 //! Numbers of rows by their keys, and the order of the keys: `kernels/number.cu`.
 //!
 //! Keys that have no larger range than there are rows are numbers as they are, less the least of
-//! them. Others are entered in a table, whose keys have numbers in the order in which they were
-//! found. Several columns of keys are one, of which each is a digit.
+//! them. Others are entered in a table, whose keys are put in order. Where neither is of use rows
+//! are put in the order of their keys. Several columns of keys are one, of which each is a digit.
 
-use super::catalogue::{GROUP_ROWS, GROUP_THREADS, ORDER_DIGITS};
+use super::catalogue::{GROUP_ROWS, GROUP_THREADS, ORDER_DIGITS, ORDER_EDGES};
 use super::kernels::Program;
 use super::scratch::GroupMemory;
+use super::segments::{Boundaries, Segments, Width};
 use super::{Array, Engine, Groups};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
@@ -17,18 +18,20 @@ use warpfold_core::op::{Kind, Op, Rules};
 const TILE: u64 = (GROUP_THREADS * GROUP_ROWS) as u64;
 /// Keys that may always be numbers themselves; more only where there are as many rows.
 const FEW: u64 = 1 << 16;
-/// The least slots of a table, and the most of the first one: it fits in the second cache.
+/// The least and the most slots of a table: one that fits in the second cache.
 const LEAST_LOG: u32 = 10;
-const FIRST_LOG: u32 = 21;
-/// How many times larger the next table is, and the part of a device's memory that one may take.
-const GROWTH_LOG: u32 = 3;
-const PART_OF_MEMORY: u64 = 8;
+const MOST_LOG: u32 = 22;
 /// Bytes of a slot: a key and its number.
 const SLOT: u64 = 12;
 /// Bytes of a key that was found: twice a key and a place.
 const FOUND: u64 = 24;
+/// Distinct keys that are put in order in one launch, and lanes that share one of them.
+const FEW_KEYS: u64 = 1 << 14;
+const RANK_LANES: u64 = 8;
 /// Bits of a digit, and blocks of a multiprocessor that share a pass of an order.
 const DIGIT: u32 = ORDER_DIGITS.ilog2();
+/// What stands for a digit where keys that differ from the one before are picked.
+const EDGES: u32 = ORDER_EDGES as u32;
 const BLOCKS: u32 = 2;
 
 /// What a launch does: `Phase` of the kernel.
@@ -37,11 +40,14 @@ enum Phase {
     Join,
     Enter,
     List,
+    Number,
     LookUp,
+    Rank,
     Count,
     Place,
     Pick,
     Keys,
+    Positions,
 }
 
 /// Distinct keys, and a place or a number of each.
@@ -103,6 +109,13 @@ impl Parameters {
     }
 }
 
+/// What is put in order, each in memory of its own.
+#[derive(Clone, Copy)]
+enum Of {
+    Keys,
+    Rows,
+}
+
 /// A column of keys as a digit of the joint key.
 #[derive(Clone, Copy)]
 struct KeyDigit {
@@ -114,29 +127,44 @@ struct KeyDigit {
     range: u64,
 }
 
-/// The distinct keys of rows.
-#[derive(Default)]
-pub(super) struct Numbered {
+/// The joint keys of rows.
+pub(super) struct Joined {
     digits: Vec<KeyDigit>,
-    /// Those that were found in a table; none where keys are numbers themselves.
-    listed: Option<Parameters>,
-    /// Bits of a joint key.
+    /// A column of them, or the only one of the keys, and the least of these.
+    pub(super) keys: Array,
+    least: u64,
+    /// How many there are from the least to the greatest, and bits of their differences.
+    range: u128,
     bits: u32,
-    /// Keys in order, and where their groups are; nothing where both are what their places say.
-    order: Keyed,
 }
 
-impl Numbered {
-    /// Groups whose keys are their numbers.
-    pub(super) fn dense(dtype: DType) -> Numbered {
-        let digits = vec![KeyDigit { dtype, least: 0, factor: 1, range: 0 }];
-        Numbered { digits, ..Numbered::default() }
+impl Joined {
+    /// Keys that are numbers of groups.
+    pub(super) fn dense(keys: Array) -> Joined {
+        let digits = vec![KeyDigit { dtype: keys.dtype, least: 0, factor: 1, range: 0 }];
+        Joined { digits, keys, least: 0, range: 0, bits: 0 }
     }
 
     /// The type of a column of keys.
     pub(super) fn key_type(&self, column: usize) -> Option<DType> {
         self.digits.get(column).map(|digit| digit.dtype)
     }
+}
+
+/// Groups in the order of their keys: the joint keys of these, and their places among all numbers;
+/// no addresses where both are what they count.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Order(Keyed);
+
+/// Rows in the order of their keys.
+#[derive(Clone, Copy)]
+pub(super) struct SortedRows {
+    rows: Address,
+    /// The first row of each group, of 32 bits, and how many rows there are.
+    offsets: Address,
+    /// How many groups.
+    pub(super) count: u64,
+    pub(super) order: Order,
 }
 
 /// Rows whose keys get numbers.
@@ -147,42 +175,58 @@ pub(super) struct Numbering<'a> {
 }
 
 impl Numbering<'_> {
-    /// The groups of rows by their keys, of one column or several; none where keys are no
-    /// integers, or more than 64 bits together, or more than a table has room for.
+    /// The joint keys of rows, of one column or several; none where keys are no integers, or have
+    /// more than 64 bits together.
     ///
     /// # Safety
     /// As for [`Engine::reduce`], of every column.
-    pub(super) unsafe fn number(
-        &mut self,
-        columns: &[Array],
-    ) -> Result<Option<(Groups, Numbered)>> {
+    pub(super) unsafe fn join(&mut self, columns: &[Array]) -> Result<Option<Joined>> {
         let mut digits = Vec::with_capacity(columns.len());
-        let mut total = 1u128;
+        let mut all = 1u128;
         for &keys in columns.iter().rev() {
             // SAFETY: passed on from the caller.
             let Some((least, range)) = (unsafe { self.range(keys)? }) else { return Ok(None) };
-            let Ok(factor) = u64::try_from(total) else { return Ok(None) };
+            let Ok(factor) = u64::try_from(all) else { return Ok(None) };
             let is_first = digits.len() + 1 == columns.len();
             let range_behind = if is_first { 0 } else { range as u64 };
             digits.push(KeyDigit { dtype: keys.dtype, least, factor, range: range_behind });
-            total = total.saturating_mul(range);
+            all = all.saturating_mul(range);
         }
         digits.reverse();
-        let (Some(&first), true) = (columns.first(), total <= 1 << 64) else { return Ok(None) };
-        let bits = u128::BITS - (total - 1).leading_zeros();
-        let (keys, least) = match &digits[..] {
-            [one] => (first, one.least),
-            // SAFETY: passed on from the caller.
-            _ => (unsafe { self.join(columns, &digits)? }, 0),
-        };
-        let mut numbered = Numbered { digits, bits, ..Numbered::default() };
-        if total <= u128::from(keys.len.max(FEW)) {
-            return Ok(Some((Groups { keys, least, count: total as u64 }, numbered)));
+        let (Some(&first), true) = (columns.first(), all <= 1 << 64) else { return Ok(None) };
+        let bits = u128::BITS - (all - 1).leading_zeros();
+        let mut joined = Joined { keys: first, least: 0, range: all, bits, digits };
+        if let [one] = &joined.digits[..] {
+            joined.least = one.least;
+            return Ok(Some(joined));
+        }
+        let (device, n) = (&*self.engine.device, first.len);
+        let (to, _) = self.memory.joined.reserve(device, self.stream, 8 * n, 8 * n)?;
+        for (i, (keys, digit)) in columns.iter().zip(&joined.digits).enumerate() {
+            let from = if i == 0 { 0 } else { to };
+            let (keys, size) = (keys.address, keys.dtype.size());
+            let KeyDigit { least, range: factor, .. } = *digit;
+            let all =
+                Parameters { keys, from, to, n, least, factor, size, ..Parameters::default() };
+            self.launch(Phase::Join, self.blocks(n), &all)?;
+        }
+        joined.keys = Array { address: to, len: n, dtype: DType::U64 };
+        Ok(Some(joined))
+    }
+
+    /// Groups whose numbers are in the order of their keys, and these; none where keys that have a
+    /// large range are too many for a table.
+    ///
+    /// # Safety
+    /// As for [`Engine::reduce`], of the keys.
+    pub(super) unsafe fn number(&mut self, joined: &Joined) -> Result<Option<(Groups, Order)>> {
+        let Joined { keys, least, range, .. } = *joined;
+        if range <= u128::from(keys.len.max(FEW)) {
+            let groups = Groups { keys, least, count: range as u64 };
+            return Ok(Some((groups, Order::default())));
         }
         // SAFETY: passed on from the caller.
-        let Some((keys, listed)) = (unsafe { self.enter(keys, least)? }) else { return Ok(None) };
-        numbered.listed = Some(listed);
-        Ok(Some((Groups { keys, least: 0, count: listed.n }, numbered)))
+        unsafe { self.enter(joined) }
     }
 
     /// The least key of a column, and how many there are from it to the greatest.
@@ -219,75 +263,78 @@ impl Numbering<'_> {
         n.div_ceil(TILE).clamp(1, u64::from(at_once))
     }
 
-    /// The joint keys of rows.
+    /// Enters keys in a table, and numbers rows by the order of the distinct ones.
     ///
     /// # Safety
     /// As for [`number`](Self::number).
-    unsafe fn join(&mut self, columns: &[Array], digits: &[KeyDigit]) -> Result<Array> {
-        let (device, n) = (&*self.engine.device, columns[0].len);
-        let (to, _) = self.memory.joined.reserve(device, self.stream, 8 * n, 8 * n)?;
-        for (i, (keys, digit)) in columns.iter().zip(digits).enumerate() {
-            let from = if i == 0 { 0 } else { to };
-            let (keys, size) = (keys.address, keys.dtype.size());
-            let KeyDigit { least, range: factor, .. } = *digit;
-            let all =
-                Parameters { keys, from, to, n, least, factor, size, ..Parameters::default() };
-            self.launch(Phase::Join, self.blocks(n), &all)?;
-        }
-        Ok(Array { address: to, len: n, dtype: DType::U64 })
-    }
-
-    /// Enters keys in a table, and numbers rows by it; lists the distinct ones.
-    ///
-    /// # Safety
-    /// As for [`number`](Self::number).
-    unsafe fn enter(&mut self, keys: Array, least: u64) -> Result<Option<(Array, Parameters)>> {
+    unsafe fn enter(&mut self, joined: &Joined) -> Result<Option<(Groups, Order)>> {
+        let Joined { keys, least, bits, .. } = *joined;
         let (device, stream, n) = (&*self.engine.device, self.stream, keys.len);
         let (rows, _) = self.memory.rows.reserve(device, stream, 4 * n, 4 * n)?;
-        let most = device.limits().memory / PART_OF_MEMORY;
-        let enough = (2 * n).next_power_of_two().ilog2().max(LEAST_LOG);
-        let mut log = enough.min(FIRST_LOG);
-        loop {
-            let slots = (1u64 << log) + 1;
-            if SLOT * slots > most || log > 30 {
-                return Ok(None);
-            }
-            let (table, _) =
-                self.memory.table.reserve(device, stream, SLOT * slots, SLOT * slots)?;
-            let mut all = self.found(n.min(slots))?;
-            all = Parameters { keys: keys.address, n, least, table, log, rows, ..all };
-            (all.numbers, all.size) = (table + 8 * slots, keys.dtype.size());
-            // SAFETY: the memory was made here, with as many bytes.
-            unsafe { device.fill(stream, table, 0xff, 8 * slots)? };
-            self.launch(Phase::Enter, self.blocks(n), &all)?;
-            self.launch(Phase::List, self.blocks(slots), &Parameters { n: slots, ..all })?;
-            let [found, full] = self.counts(&all)?;
-            if full == 0 {
-                self.launch(Phase::LookUp, self.blocks(n), &all)?;
-                let numbers = Array { address: rows, len: n, dtype: DType::U32 };
-                return Ok(Some((numbers, Parameters { n: u64::from(found), ..all })));
-            }
-            if log == enough {
-                // So many keys have the same upper bits that a table does not tell them apart.
-                return Ok(None);
-            }
-            log = (log + GROWTH_LOG).min(enough);
+        let log = (2 * n).next_power_of_two().ilog2().clamp(LEAST_LOG, MOST_LOG);
+        let slots = (1u64 << log) + 1;
+        let bytes = SLOT * slots;
+        let (table, _) = self.memory.table.reserve(device, stream, bytes, bytes)?;
+        let found = self.keyed(Of::Keys, n.min(slots))?;
+        let (numbers, size) = (table + 8 * slots, keys.dtype.size());
+        let all =
+            Parameters { keys: keys.address, least, table, numbers, log, rows, size, ..found };
+        // SAFETY: the memory was made here, with as many bytes.
+        unsafe { device.fill(stream, table, 0xff, 8 * slots)? };
+        self.launch(Phase::Enter, self.blocks(n), &Parameters { n, ..all })?;
+        self.launch(Phase::List, self.blocks(slots), &Parameters { n: slots, ..all })?;
+        let [count, full] = self.counts(&all)?.map(u64::from);
+        if full != 0 {
+            return Ok(None);
         }
+        let sorted = self.sort(Of::Keys, Parameters { n: count, ..all }, bits)?;
+        self.launch(Phase::Number, self.blocks(count), &sorted)?;
+        self.launch(Phase::LookUp, self.blocks(n), &Parameters { n, ..sorted })?;
+        let keys = Array { address: rows, len: n, dtype: DType::U32 };
+        let order = Order(Keyed { places: 0, ..sorted.found });
+        Ok(Some((Groups { keys, least: 0, count }, order)))
     }
 
-    /// Room for keys that are found, and counters that are zero.
-    fn found(&mut self, most: u64) -> Result<Parameters> {
+    /// Room for `most` keys that are put in order, and counters of what is found, which are zero.
+    fn keyed(&mut self, of: Of, most: u64) -> Result<Parameters> {
         let (device, stream) = (&*self.engine.device, self.stream);
         let counts = 4 * ORDER_DIGITS as u64 * self.order_blocks(most);
         let bytes = FOUND * most + counts + 8;
-        let (at, _) = self.memory.found.reserve(device, stream, bytes, bytes)?;
+        let memory = match of {
+            Of::Keys => &mut self.memory.found,
+            Of::Rows => &mut self.memory.sorted,
+        };
+        let (at, _) = memory.reserve(device, stream, bytes, bytes)?;
         let keyed = |i: u64| Keyed { keys: at + 8 * i * most, places: at + (16 + 4 * i) * most };
         let counts_at = at + FOUND * most;
-        let found_count = counts_at + counts;
+        let (found_count, others) = (counts_at + counts, keyed(1));
         // SAFETY: the words are in the memory that was made here.
         unsafe { device.fill(stream, found_count, 0, 8)? };
-        let (found, others) = (keyed(0), keyed(1));
-        Ok(Parameters { found, others, counts: counts_at, found_count, ..Parameters::default() })
+        let all =
+            Parameters { found: keyed(0), others, counts: counts_at, ..Parameters::default() };
+        Ok(Parameters { found_count, to: found_count + 8, ..all })
+    }
+
+    /// Puts keys of some bits in order, and places beside them.
+    fn sort(&self, of: Of, mut all: Parameters, bits: u32) -> Result<Parameters> {
+        let mut source = all.found;
+        if matches!(of, Of::Rows) {
+            // Rows are still in their places.
+            source.places = 0;
+        }
+        if matches!(of, Of::Keys) && all.n <= FEW_KEYS {
+            let blocks = (all.n * RANK_LANES).div_ceil(GROUP_THREADS as u64);
+            self.launch(Phase::Rank, blocks, &all)?;
+            (all.found, all.others) = (all.others, all.found);
+            return Ok(all);
+        }
+        for shift in (0..bits.max(1)).step_by(DIGIT as usize) {
+            all.shift = shift;
+            self.pass(&Parameters { found: source, ..all })?;
+            (all.found, all.others) = (all.others, all.found);
+            source = all.found;
+        }
+        Ok(all)
     }
 
     /// How many keys were found, and whether some were not; waits for that.
@@ -299,38 +346,80 @@ impl Numbering<'_> {
         Ok(counts)
     }
 
-    /// Puts the keys of groups in order, where groups without a mark in `present` have none; says
+    /// One pass of an order.
+    fn pass(&self, all: &Parameters) -> Result<()> {
+        let blocks = self.order_blocks(all.n);
+        self.launch(Phase::Count, blocks, all)?;
+        self.launch(Phase::Place, blocks, all)
+    }
+
+    /// Leaves out groups without a mark in `present`, of `count` whose keys are their numbers; says
     /// how many there are.
     ///
     /// # Safety
-    /// `present` has a byte for each of `count` groups.
-    pub(super) unsafe fn order(
+    /// There is a byte for each.
+    pub(super) unsafe fn leave_out(
         &mut self,
-        numbered: &mut Numbered,
         present: Address,
         count: u64,
-    ) -> Result<u64> {
-        let mut all = match numbered.listed {
-            Some(listed) => listed,
-            None => {
-                let all = Parameters { marks: present, n: count, ..self.found(count)? };
-                self.launch(Phase::List, self.blocks(count), &all)?;
-                let [found, _] = self.counts(&all)?;
-                Parameters { n: u64::from(found), ..all }
-            }
-        };
-        if numbered.listed.is_none() && all.n == count {
-            return Ok(count);
+    ) -> Result<(u64, Order)> {
+        let all = Parameters { marks: present, n: count, ..self.keyed(Of::Keys, count)? };
+        self.launch(Phase::List, self.blocks(count), &all)?;
+        let n = u64::from(self.counts(&all)?[0]);
+        if n == count {
+            return Ok((n, Order::default()));
         }
-        let blocks = self.order_blocks(all.n);
-        for shift in (0..numbered.bits).step_by(DIGIT as usize) {
-            all.shift = shift;
-            self.launch(Phase::Count, blocks, &all)?;
-            self.launch(Phase::Place, blocks, &all)?;
-            (all.found, all.others) = (all.others, all.found);
-        }
-        numbered.order = all.found;
-        Ok(all.n)
+        let bits = u64::BITS - (count - 1).leading_zeros();
+        Ok((n, Order(self.sort(Of::Keys, Parameters { n, ..all }, bits)?.found)))
+    }
+
+    /// Puts rows in the order of their keys, and finds where groups begin.
+    ///
+    /// # Safety
+    /// As for [`Engine::reduce`], of the keys.
+    pub(super) unsafe fn sort_rows(&mut self, joined: &Joined) -> Result<SortedRows> {
+        let Joined { keys, least, bits, .. } = *joined;
+        let n = keys.len;
+        let all = Parameters { n, ..self.keyed(Of::Rows, n + 1)? };
+        let (to, size) = (all.found.keys, keys.dtype.size());
+        let join = Parameters { keys: keys.address, to, least, size, ..all };
+        self.launch(Phase::Join, self.blocks(n), &join)?;
+        let all = self.sort(Of::Rows, all, bits)?;
+        self.pass(&Parameters { shift: EDGES, ..all })?;
+        let (rows, offsets) = (all.found.places, all.others.places);
+        let order = Order(Keyed { places: 0, ..all.others });
+        Ok(SortedRows { rows, offsets, count: self.counts(&all)?[0].into(), order })
+    }
+
+    /// Elements in the order of the keys, and the groups as segments of them.
+    ///
+    /// # Safety
+    /// As for [`Engine::reduce`], of the values; rows are as many.
+    pub(super) unsafe fn segments(
+        &mut self,
+        sorted: &SortedRows,
+        values: Array,
+    ) -> Result<(Array, Segments)> {
+        let (n, size) = (values.len, values.dtype.size());
+        let bytes = n * size as u64;
+        let gathered = &mut self.memory.gathered;
+        let (to, _) = gathered.reserve(&*self.engine.device, self.stream, bytes, bytes)?;
+        let rows = Order(Keyed { keys: 0, places: sorted.rows });
+        // SAFETY: passed on from the caller; the room was made here.
+        unsafe { self.pick_into(rows, (values.address, size), n, to)? };
+        let boundaries = Boundaries::Offsets(sorted.offsets, Width::Unsigned32);
+        Ok((Array { address: to, ..values }, Segments { count: sorted.count, boundaries }))
+    }
+
+    /// Turns positions within groups into numbers of rows.
+    ///
+    /// # Safety
+    /// There are as many words at `to`, each less than the rows of its group.
+    pub(super) unsafe fn positions(&self, sorted: &SortedRows, to: Address) -> Result<()> {
+        let n = sorted.count;
+        let found = Keyed { keys: 0, places: sorted.rows };
+        let all = Parameters { n, from: sorted.offsets, to, found, ..Parameters::default() };
+        self.launch(Phase::Positions, self.blocks(n), &all)
     }
 
     /// Leaves the first `n` keys of a column in order at `to`.
@@ -339,14 +428,14 @@ impl Numbering<'_> {
     /// There is room for them.
     pub(super) unsafe fn keys_into(
         &self,
-        numbered: &Numbered,
+        (joined, order): (&Joined, Order),
         column: usize,
         n: u64,
         to: Address,
     ) -> Result<()> {
-        let Some(&digit) = numbered.digits.get(column) else { return Ok(()) };
+        let Some(&digit) = joined.digits.get(column) else { return Ok(()) };
         let KeyDigit { dtype, least, factor, range } = digit;
-        let (size, found) = (dtype.size(), numbered.order);
+        let (size, found) = (dtype.size(), order.0);
         let all = Parameters { to, n, least, factor, range, size, found, ..Parameters::default() };
         self.launch(Phase::Keys, self.blocks(n), &all)
     }
@@ -358,12 +447,12 @@ impl Numbering<'_> {
     /// There are items of all groups, and there is room for them.
     pub(super) unsafe fn pick_into(
         &self,
-        numbered: &Numbered,
+        order: Order,
         (from, size): (Address, usize),
         n: u64,
         to: Address,
     ) -> Result<()> {
-        let all = Parameters { from, to, n, size, found: numbered.order, ..Parameters::default() };
+        let all = Parameters { from, to, n, size, found: order.0, ..Parameters::default() };
         self.launch(Phase::Pick, self.blocks(n), &all)
     }
 

@@ -65,12 +65,16 @@ pub(super) struct GroupMemory {
     pub(super) table: Workspace,
     pub(super) found: Workspace,
     pub(super) rows: Workspace,
+    /// Rows in the order of their groups, and their elements.
+    pub(super) sorted: Workspace,
+    pub(super) gathered: Workspace,
 }
 
 impl GroupMemory {
-    fn memories(&mut self) -> [&mut Workspace; 7] {
-        let GroupMemory { words, counted, answers, joined, table, found, rows } = self;
-        [words, counted, answers, joined, table, found, rows]
+    fn memories(&mut self) -> [&mut Workspace; 9] {
+        let GroupMemory { words, counted, answers, joined, table, found, .. } = self;
+        let GroupMemory { rows, sorted, gathered, .. } = self;
+        [words, counted, answers, joined, table, found, rows, sorted, gathered]
     }
 
     /// Gives memory back where it is more than this.

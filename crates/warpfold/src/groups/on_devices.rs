@@ -3,7 +3,7 @@
 use super::answer::{GroupColumn, Grouped, KeyValues};
 use super::by::{GroupBy, Order};
 use super::keys::{Items, KeyColumn, Keys};
-use crate::answer::{Column, halves};
+use crate::answer::Column;
 use crate::array::{Array, Place};
 use crate::device::Device;
 use crate::devices::{self, DeviceArray, OnHost};
@@ -40,15 +40,6 @@ impl Made {
 /// A column in which no row lacks a value.
 fn whole<'a>(input: &'a Input<'_>) -> Result<Option<View<'a>>> {
     if input.missing() > 0 { Ok(None) } else { input.view().map(Some) }
-}
-
-/// What can be asked of a device.
-fn is_asked(op: Op) -> bool {
-    halves(op).iter().all(|half| {
-        let counts =
-            matches!(half, Op::Count | Op::CountNonzero | Op::CountNan | Op::Any | Op::All);
-        counts || matches!(half, Op::Sum | Op::Mean | Op::Norm1 | Op::Min | Op::Max)
-    })
 }
 
 impl GroupBy<'_> {
@@ -149,9 +140,10 @@ impl GroupBy<'_> {
         let ops = self.reduction.ops();
         let usual = |op: &Op| {
             let rules = &self.reduction.rules;
-            dtype.is_some_and(|dtype| op.supports(dtype) && !rules.matter_for(*op, dtype))
+            let fits = |dtype| op.supports(dtype) && !rules.matter_for(*op, dtype);
+            op.arity() == 1 && dtype.is_some_and(fits)
         };
-        let asked: Vec<Op> = ops.iter().copied().filter(|op| is_asked(*op) && usual(op)).collect();
+        let asked: Vec<Op> = ops.iter().copied().filter(usual).collect();
         if asked.is_empty() || self.order != Order::Key {
             return on_cpu(ops.to_vec());
         }
