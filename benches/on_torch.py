@@ -95,7 +95,7 @@ class Torch:
             plain = self.views(case, self.buffer(case, piece(kind, "uniform", np.random.default_rng(1)), copies), copies)
         mask = (torch.rand(case.shape, device=self.device) < 0.5) if case.where else None
         mine, alone = calls(case, mask)
-        theirs = segments_of(case, views[0]) if case.segments else theirs_of(case, mask)
+        theirs = runs_of(case, views[0]) if case.segments or case.groups else theirs_of(case, mask)
         self.wait()
         runs = [(mine, views), (mine, plain), (theirs, views), *((call, views) for call in alone)]
         wrong = differs(mine(views[0]), mine_on_host(case, calls, buffer, mask)) if used <= COMPARED else None
@@ -139,13 +139,23 @@ def differs(mine, other):
     return None
 
 
-def segments_of(case, x):
-    """torch's calls on a tensor in segments."""
-    from questions import offsets_beside
+def runs_of(case, x):
+    """torch's calls on a tensor in segments, or in groups by key."""
+    from questions import told
 
-    at = offsets_beside(case, x)
+    columns = told(case, x)
     real = (lambda x: x) if case.dtype in ("f64", "f32", "f16", "bf16") else (lambda x: x.double())
-    return lambda x: [torch.segment_reduce(real(x), op, offsets=at) for op in case.ops]
+    if case.segments:
+        return lambda x: [torch.segment_reduce(real(x), op, offsets=columns[0]) for op in case.ops]
+    names = {"sum": "sum", "mean": "mean", "min": "amin", "max": "amax"}
+
+    def call(x):
+        x = real(x)
+        distinct, group = torch.unique(columns[0] if len(columns) == 1 else columns[0] * 100 + columns[1], return_inverse=True)
+        of = lambda values, name: torch.empty(len(distinct), dtype=values.dtype, device=x.device).scatter_reduce_(0, group, values, name, include_self=False)
+        return [distinct, *(of((x - of(x, "mean")[group]) ** 2, "mean") if op == "var" else of(x, names[op]) for op in case.ops)]
+
+    return call
 
 
 def theirs_of(case, mask):

@@ -54,13 +54,14 @@ class Question(shapes.Case):
     initial: bool = False
     keepdims: bool = False
     segments: str | None = None
+    groups: str | None = None
 
     @property
     def ops(self):
         return self.op.split("+")
 
     def __str__(self):
-        words = [self.nan, f"ddof={self.ddof}" if self.ddof else None, self.out, self.segments and f"segments {self.segments}"]
+        words = [self.nan, f"ddof={self.ddof}" if self.ddof else None, self.out, self.segments and f"segments {self.segments}", self.groups and f"groups {self.groups}"]
         words += [name for name in ("where", "initial", "keepdims") if getattr(self, name)]
         return " ".join([super().__str__().strip(), f"[{self.data}]", *filter(None, words)])
 
@@ -73,14 +74,46 @@ def usual(rng, case):
     return dataclasses.replace(case, layout="", shape=shape, strides=(*shape[1:], 1), offset=0, axes=axes)
 
 
-def segmented(rng, case):
-    """As many elements in segments, of which some of what NumPy and torch know is asked: all of a length, of any up to twice as long, or of Pareto's law."""
-    count = math.prod(case.shape)
-    mean = round(math.exp(rng.uniform(0, math.log(min(count, 1 << 20)))))
-    ops = list(dict.fromkeys(rng.choice(("sum", "mean", "min", "max")) for _ in range(rng.choice((1, 1, 1, 2)))))
+def one_run(rng, case, ops, **more):
+    """As many elements of one axis, of which one or two operations of some are asked."""
+    ops = list(dict.fromkeys(rng.choice(ops) for _ in range(rng.choice((1, 1, 1, 2)))))
     plain = {"nan": None, "ddof": None, "out": None, "where": False, "initial": False, "keepdims": False}
-    law = f"{rng.choice(('equal', 'even', 'skewed'))} {mean}"
-    return dataclasses.replace(case, op="+".join(ops), layout="", shape=(count,), strides=(1,), offset=rng.choice((0, 0, 1, 3)), axes=(0,), segments=law, **plain)
+    run = {"layout": "", "shape": (math.prod(case.shape),), "strides": (1,), "offset": rng.choice((0, 0, 1, 3)), "axes": (0,)}
+    return dataclasses.replace(case, op="+".join(ops), **run, **plain, **more)
+
+
+def segmented(rng, case):
+    """Segments: all of a length, of any up to twice as long, or of Pareto's law."""
+    mean = round(math.exp(rng.uniform(0, math.log(min(math.prod(case.shape), 1 << 20)))))
+    return one_run(rng, case, ("sum", "mean", "min", "max"), segments=f"{rng.choice(('equal', 'even', 'skewed'))} {mean}")
+
+
+def grouped(rng, case):
+    """Groups by keys: all as often, a few often, or in order; of numbers that follow each other or are far apart, in one column or two."""
+    count = round(math.exp(rng.uniform(0, math.log(math.prod(case.shape)))))
+    law, kind = rng.choice(("uniform", "uniform", "skewed", "sorted")), rng.choice(("i32", "i64", "far", "far", "pairs"))
+    return one_run(rng, case, ("sum", "mean", "min", "max", "var"), groups=f"{law} {kind} {count}")
+
+
+@functools.lru_cache(1)
+def keys(law, rows):
+    """A key for each row, in columns."""
+    law, kind, count = law.split()
+    count, rng = int(count), np.random.default_rng(6)
+    drawn = rng.integers(0, count, rows) if law != "skewed" else np.minimum(np.exp(rng.random(rows) * np.log(count + 1)).astype(np.int64) - 1, count - 1)
+    drawn = np.sort(drawn) if law == "sorted" else drawn
+    if kind == "pairs":
+        return [drawn // 100, drawn % 100]
+    return [drawn.astype(np.int32) - 5] if kind == "i32" else [drawn * 0x0000_0012_3456_789A + 3 if kind == "far" else drawn]
+
+
+def beside(columns, x):
+    """Columns where an array's elements are."""
+    if isinstance(x, np.ndarray):
+        return columns
+    import torch
+
+    return [torch.from_numpy(column).to(x.device) for column in columns]
 
 
 @functools.lru_cache(1)
@@ -99,18 +132,13 @@ def offsets(law, count):
     return np.append(ends[: np.searchsorted(ends, count)], count)
 
 
-def offsets_beside(case, x):
-    """The offsets of a case, where its elements are."""
-    found = offsets(case.segments, case.shape[0])
-    if isinstance(x, np.ndarray):
-        return found
-    import torch
-
-    return torch.from_numpy(found).to(x.device)
+def told(case, x):
+    """The offsets of a case's segments or the keys of its groups, where its elements are."""
+    return beside([offsets(case.segments, case.shape[0])] if case.segments else keys(case.groups, case.shape[0]), x)
 
 
-def draw(rng, most, types, common=0.0, segments=0.0):
-    """One case, of these shares of usual layouts and of segments; operations and their options are drawn after the shape."""
+def draw(rng, most, types, common=0.0, segments=0.0, groups=0.0):
+    """One case, of these shares of usual layouts, of segments and of groups; operations and their options are drawn after the shape."""
     positional = rng.random() < 0.1
     menu = shapes.Menu({"argmin" if positional else "sum": types}, types, ("argmin",), 8)
     shape = shapes.draw(rng, 1 << 10, most, menu)
@@ -140,7 +168,9 @@ def draw(rng, most, types, common=0.0, segments=0.0):
         initial=nan is None and not where and len(ops) == 1 and ops[0] in ("sum", "min", "max") and rng.random() < 0.2,
         keepdims=not whole and rng.random() < 0.15,
     )
-    return segmented(rng, question) if segments and rng.random() < segments else question
+    if segments + groups and (share := rng.random()) < segments + groups:
+        return (segmented if share < segments else grouped)(rng, question)
+    return question
 
 
 def piece(dtype, data, rng):
@@ -196,14 +226,16 @@ def axes_of(case):
 
 def ours(case, mask, **options):
     """Our call, as a function of the array."""
-    if case.segments:
+    if case.segments or case.groups:
         ops, at = case.ops if len(case.ops) > 1 else case.op, {}
 
         def call(x):
             where = str(getattr(x, "device", "cpu"))
             if where not in at:
-                at[where] = offsets_beside(case, x)
-            return wf.segments(x, ops, offsets=at[where], **options)
+                at[where] = told(case, x)
+            if case.segments:
+                return wf.segments(x, ops, offsets=at[where][0], **options)
+            return wf.groupby(at[where][0] if len(at[where]) == 1 else tuple(at[where]), x, ops, **options)
 
         return call
     axis = axes_of(case)
@@ -227,15 +259,30 @@ def alone(case):
     return [dataclasses.replace(case, op=op) for op in case.ops] if len(case.ops) > 1 else []
 
 
+def by_groups(case, x, columns):
+    """NumPy's calls about groups: those of distinct keys, and runs of rows in their order where no count by bins is of use."""
+    # Two columns as one, as nobody has to find out here which ones can be.
+    distinct, group, lengths = np.unique(columns[0] if len(columns) == 1 else columns[0] * 100 + columns[1], return_inverse=True, return_counts=True)
+    by_bins = lambda values: np.bincount(group, values, len(distinct))
+    mean = lambda: by_bins(x) / lengths
+    known = {"sum": lambda: by_bins(x), "mean": mean, "var": lambda: by_bins((x - mean()[group]) ** 2) / lengths}
+    if {"min", "max"} & set(case.ops):
+        runs, at = x[np.argsort(group, kind="stable")], np.concatenate([[0], np.cumsum(lengths[:-1])])
+        known |= {"min": lambda: np.minimum.reduceat(runs, at), "max": lambda: np.maximum.reduceat(runs, at)}
+    return [distinct, *(known[op]() for op in case.ops)]
+
+
 def theirs(case, x, mask):
     """NumPy's calls, one for each operation."""
     if case.segments:
-        at = offsets_beside(case, x)
+        [at] = told(case, x)
         total = functools.partial(np.add.reduceat, x, at[:-1], dtype=np.sum(x[:1]).dtype)
         lengths = np.diff(at)
         known = {"sum": total, "mean": lambda: total() / lengths}
         known |= {"min": lambda: np.minimum.reduceat(x, at[:-1]), "max": lambda: np.maximum.reduceat(x, at[:-1])}
         return lambda: [known[op]() for op in case.ops]
+    if case.groups:
+        return lambda: by_groups(case, x, told(case, x))
     axis, omit = axes_of(case), case.nan == "omit"
     one = axis if axis is None else axis[0]
     common = {"axis": axis, "keepdims": case.keepdims}
@@ -313,6 +360,7 @@ def main():
     parser.add_argument("--most", type=int, default=64, metavar="MIB", help="the size of the largest arrays")
     parser.add_argument("--common", type=float, default=0.0, metavar="SHARE", help="of the cases, so many whole arrays and tables in C order")
     parser.add_argument("--segments", type=float, default=0.0, metavar="SHARE", help="of the cases, so many reductions of segments")
+    parser.add_argument("--groups", type=float, default=0.0, metavar="SHARE", help="of the cases, so many reductions of groups by key")
     parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument("--share", default="0/1", metavar="I/N", help="every N-th case from the I-th on, for runs side by side")
     parser.add_argument("--device", default="cpu", help="cpu, beside NumPy; or cuda, beside torch")
@@ -331,7 +379,7 @@ def main():
     warnings.simplefilter("ignore")
     rng = random.Random(options.seed)
     types = tuple(t for t in (shapes.DEVICE if engine else shapes.HOST).types if t != "bool")
-    drawn = [draw(rng, options.most << 20, types, options.common, options.segments) for _ in range(options.count)]
+    drawn = [draw(rng, options.most << 20, types, options.common, options.segments, options.groups) for _ in range(options.count)]
     first, step = map(int, options.share.split("/"))
     deadline = time.monotonic() + options.seconds if options.seconds else None
     rows = []
@@ -375,7 +423,7 @@ def report(rows, engine=None):
         print("several operations, of the sum of them alone (median, worst): " + ", ".join(f"{shapes.quantile([row[0] for row in several], q):.2f}" for q in (0.5, 1)))
         for share, of_slowest, case in sorted(several, key=lambda row: -row[0])[:10]:
             print(f"  {share:7.2f} {of_slowest:7.2f}  {case}")
-    for name in ("where", "initial", "out", "nan", "ddof", "keepdims", "segments"):
+    for name in ("where", "initial", "out", "nan", "ddof", "keepdims", "segments", "groups"):
         ratios = [theirs / mine for case, mine, _, theirs, _ in rows if getattr(case, name)]
         if ratios:
             print(f"with {name}: worst {min(ratios):.2f}, median {shapes.quantile(ratios, 0.5):.2f} of {peer}")
