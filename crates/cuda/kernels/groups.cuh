@@ -41,7 +41,13 @@ struct Groups {
     u32 phase;
     u32 is_signed;      // whether integers are: kernels are compiled for those that are not
 
-    __device__ __forceinline__ void mark(u32 which, u32 group) const { atomicOr(&marks[which * mark_words + group / 32], 1u << group % 32); }
+    // Most marks are there already.
+    __device__ __forceinline__ void mark(u32 which, u32 group) const
+    {
+        u32 *const word = &marks[which * mark_words + group / 32];
+        if ((*static_cast<volatile u32 *>(word) >> group % 32 & 1) == 0)
+            atomicOr(word, 1u << group % 32);
+    }
     __device__ __forceinline__ bool is_marked(u32 which, u32 group) const { return marks[which * mark_words + group / 32] >> group % 32 & 1; }
     __device__ __forceinline__ u64 *word(int w, u32 group) const { return words + u64(w) * groups + group; }
     __device__ __forceinline__ bool has_own_slots() const { return groups <= 1u << log_slots; }

@@ -19,6 +19,7 @@ enum Phase : u32 {
     PLACE,
     PICK,     // to[i] = the item at the i-th place
     KEYS,     // to[i] = the digit of the i-th key that a column is, and its least key
+    WIDEN,    // to[i] = what keys are more than the least one, in f64
     POSITIONS // to[i] = the row at the to[i]-th place behind from[i]
 };
 
@@ -86,6 +87,17 @@ struct Join {
         const Key *const keys = static_cast<const Key *>(all.keys);
         const u64 *const before = static_cast<const u64 *>(all.from);
         each(all.n, [&](u64 i) { static_cast<u64 *>(all.to)[i] = (before != nullptr ? before[i] * all.factor : 0) + Key(keys[i] - Key(all.least)); });
+    }
+};
+
+struct Widen {
+    const Numbering &all;
+
+    template <class Key>
+    __device__ __forceinline__ void of() const
+    {
+        const Key *const keys = static_cast<const Key *>(all.keys);
+        each(all.n, [&](u64 i) { static_cast<f64 *>(all.to)[i] = f64(Key(keys[i] - Key(all.least))); });
     }
 };
 
@@ -167,6 +179,7 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS, 2) NAMED(number, ELE
     case PLACE: return order.place();
     case PICK: return by_size(all.size, Pick{all});
     case KEYS: return by_size(all.size, Keys{all});
+    case WIDEN: return by_size(all.size, Widen{all});
     case POSITIONS:
         return each(all.n, [&](u64 i) {
             u64 &position = static_cast<u64 *>(all.to)[i];

@@ -6,7 +6,7 @@ use super::kernels::{Program, Tally};
 use super::numbering::{Joined, Numbering, Order};
 use super::route::{Launches, Machine};
 use super::scratch::GroupMemory;
-use super::segments::none;
+use super::segments::{is_widened, none};
 use super::tiles::LEAST_WORKSPACE;
 use super::{Array, Engine, lock};
 use crate::Result;
@@ -81,7 +81,8 @@ pub struct Grouped<'e> {
 fn has_segments(op: Op, dtype: DType) -> bool {
     let tally = Answer::of(op, dtype).and_then(|answer| answer.tally());
     let is_product = op.kind() == Kind::Prod && dtype.is_float();
-    !is_product && tally.is_some_and(|tally| tally.segments().is_some())
+    let has_kernel = tally.is_some_and(|tally| tally.segments().is_some());
+    !is_product && (has_kernel || is_widened(op, dtype) && dtype != DType::Bool)
 }
 
 /// Which bits of an element make it count, if they are more than a limit: those that are not

@@ -47,6 +47,7 @@ enum Phase {
     Place,
     Pick,
     Keys,
+    Widen,
     Positions,
 }
 
@@ -167,6 +168,74 @@ pub(super) struct SortedRows {
     pub(super) order: Order,
 }
 
+impl Engine {
+    /// The least of some integers, and how many there are from it to the greatest.
+    ///
+    /// # Safety
+    /// As for [`Engine::reduce`].
+    unsafe fn range(&self, keys: Array, stream: Stream) -> Result<Option<(u64, u128)>> {
+        let dtype = keys.dtype;
+        if dtype.is_float() || dtype == DType::Bool || keys.len == 0 {
+            return Ok(None);
+        }
+        // SAFETY: passed on from the caller.
+        let state = unsafe { self.reduce(Kind::Extrema, keys, stream) }?;
+        let extremes = state.finish(Op::MinMax, &Rules::default())?;
+        let Some(greatest) = extremes.second() else { return Ok(None) };
+        let least = extremes.first().to_bits();
+        // In the keys' own width, where it is no negative number.
+        let bits = 8 * dtype.size() as u32;
+        let apart = greatest.to_bits().wrapping_sub(least) & (u64::MAX >> (64 - bits));
+        Ok(Some((least, u128::from(apart) + 1)))
+    }
+
+    /// The least of some integers, if floats of 64 bits have room for how far others are from it.
+    ///
+    /// # Safety
+    /// As for [`Engine::reduce`].
+    pub(super) unsafe fn least_of_near(&self, array: Array, stream: Stream) -> Result<Option<u64>> {
+        // SAFETY: passed on from the caller.
+        let range = unsafe { self.range(array, stream)? };
+        Ok(range.filter(|&(_, range)| range <= 1 << f64::MANTISSA_DIGITS).map(|(least, _)| least))
+    }
+
+    /// Leaves how far integers are from the least of them at `to`, as floats of 64 bits.
+    ///
+    /// # Safety
+    /// As for [`Engine::reduce`]; nobody else uses `to`, which has room for them.
+    pub(super) unsafe fn widen(
+        &self,
+        array: Array,
+        least: u64,
+        to: Address,
+        stream: Stream,
+    ) -> Result<()> {
+        let Array { address: keys, len: n, dtype } = array;
+        let size = dtype.size();
+        let all = Parameters { keys, to, n, least, size, ..Parameters::default() };
+        self.launch_numbering(Phase::Widen, self.blocks_of_rows(n), &all, stream)
+    }
+
+    fn launch_numbering(
+        &self,
+        phase: Phase,
+        blocks: u64,
+        parameters: &Parameters,
+        stream: Stream,
+    ) -> Result<()> {
+        let kernel = self.program(Program::Number)?;
+        let launch = Launch::linear(blocks as u32, GROUP_THREADS as u32);
+        // SAFETY: the callers name memory that has room for what the phase reads and writes.
+        unsafe { self.device.launch(stream, kernel, &launch, &[parameters.block(phase)]) }
+    }
+
+    /// Blocks that take `n` rows or places, a tile at once.
+    fn blocks_of_rows(&self, n: u64) -> u64 {
+        let at_once = self.machine().blocks_at_once(Program::Number.blocks());
+        n.div_ceil(TILE).clamp(1, u64::from(at_once))
+    }
+}
+
 /// Rows whose keys get numbers.
 pub(super) struct Numbering<'a> {
     pub(super) engine: &'a Engine,
@@ -185,7 +254,9 @@ impl Numbering<'_> {
         let mut all = 1u128;
         for &keys in columns.iter().rev() {
             // SAFETY: passed on from the caller.
-            let Some((least, range)) = (unsafe { self.range(keys)? }) else { return Ok(None) };
+            let Some((least, range)) = (unsafe { self.engine.range(keys, self.stream)? }) else {
+                return Ok(None);
+            };
             let Ok(factor) = u64::try_from(all) else { return Ok(None) };
             let is_first = digits.len() + 1 == columns.len();
             let range_behind = if is_first { 0 } else { range as u64 };
@@ -229,38 +300,13 @@ impl Numbering<'_> {
         unsafe { self.enter(joined) }
     }
 
-    /// The least key of a column, and how many there are from it to the greatest.
-    ///
-    /// # Safety
-    /// As for [`Engine::reduce`].
-    unsafe fn range(&self, keys: Array) -> Result<Option<(u64, u128)>> {
-        let dtype = keys.dtype;
-        if dtype.is_float() || dtype == DType::Bool || keys.len == 0 {
-            return Ok(None);
-        }
-        // SAFETY: passed on from the caller.
-        let state = unsafe { self.engine.reduce(Kind::Extrema, keys, self.stream) }?;
-        let extremes = state.finish(Op::MinMax, &Rules::default())?;
-        let Some(greatest) = extremes.second() else { return Ok(None) };
-        let least = extremes.first().to_bits();
-        // In the keys' own width, where it is no negative number.
-        let bits = 8 * dtype.size() as u32;
-        let apart = greatest.to_bits().wrapping_sub(least) & (u64::MAX >> (64 - bits));
-        Ok(Some((least, u128::from(apart) + 1)))
-    }
-
     fn launch(&self, phase: Phase, blocks: u64, parameters: &Parameters) -> Result<()> {
-        let engine = self.engine;
-        let kernel = engine.program(Program::Number)?;
-        let launch = Launch::linear(blocks as u32, GROUP_THREADS as u32);
-        // SAFETY: the callers below name memory that has room for what the phase reads and writes.
-        unsafe { engine.device.launch(self.stream, kernel, &launch, &[parameters.block(phase)]) }
+        self.engine.launch_numbering(phase, blocks, parameters, self.stream)
     }
 
     /// Blocks that take `n` rows or places, a tile at once.
     fn blocks(&self, n: u64) -> u64 {
-        let at_once = self.engine.machine().blocks_at_once(Program::Number.blocks());
-        n.div_ceil(TILE).clamp(1, u64::from(at_once))
+        self.engine.blocks_of_rows(n)
     }
 
     /// Enters keys in a table, and numbers rows by the order of the distinct ones.

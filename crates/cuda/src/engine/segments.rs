@@ -306,6 +306,11 @@ impl Question<'_> {
     }
 }
 
+/// Whether kernels answer about integers as about floats that are as far from each other.
+pub(super) fn is_widened(op: Op, dtype: DType) -> bool {
+    op.kind() == Kind::Moments && matches!(op, Op::Var | Op::Std) && !dtype.is_float()
+}
+
 /// The number that an operation has of no elements, if it has one.
 pub(super) fn none(op: Op, dtype: DType) -> Option<u64> {
     let state = AnyState::identity(op.kind(), dtype).ok()?;
@@ -357,7 +362,8 @@ impl Engine {
             // SAFETY: passed on from the caller.
             unsafe { self.answer_segments(question, scratch, stream) }
         };
-        let all = self.each_of_segments(ops, array, segments, initial, stream, answer)?;
+        // SAFETY: passed on from the caller.
+        let all = unsafe { self.each_of_segments(ops, array, segments, initial, stream, answer)? };
         Ok(all.into_iter().map(Option::flatten).collect())
     }
 
@@ -387,12 +393,17 @@ impl Engine {
             // SAFETY: passed on from the caller.
             unsafe { self.leave_segments(question, to, scratch, stream) }
         };
-        let all = self.each_of_segments(ops, array, segments, initial, stream, answer)?;
+        // SAFETY: passed on from the caller.
+        let all = unsafe { self.each_of_segments(ops, array, segments, initial, stream, answer)? };
         Ok(all.into_iter().map(|made| made == Some(true)).collect())
     }
 
     /// What `answer` makes of each operation for which there is a kernel, and of its number.
-    fn each_of_segments<R>(
+    ///
+    /// # Safety
+    /// As for [`numbers_of_segments`](Self::numbers_of_segments), of the array, until the stream was
+    /// waited for.
+    unsafe fn each_of_segments<R>(
         &self,
         ops: &[Op],
         array: Array,
@@ -405,14 +416,28 @@ impl Engine {
         segments.check(&**self.device())?;
         let fits = initial.is_none_or(|value| value.dtype() == array.dtype);
         let initial = initial.map(Scalar::to_bits);
+        let widens = ops.iter().any(|&op| is_widened(op, array.dtype));
+        // SAFETY: passed on from the caller.
+        let least = if widens { unsafe { self.least_of_near(array, stream)? } } else { None };
         let scratch = self.scratch(stream)?;
         // Held until the answers are read: another thread's would overwrite them.
         let mut scratch = lock(&scratch);
+        let mut wide = array;
+        if let Some(least) = least {
+            let bytes = 8 * array.len;
+            let (address, _) = scratch.chosen.reserve(&*self.device, stream, bytes, bytes)?;
+            wide = Array { address, dtype: DType::F64, ..array };
+            // SAFETY: passed on from the caller; the room was made here.
+            unsafe { self.widen(array, least, address, stream)? };
+        }
         let mut one = |(i, &op): (usize, &Op)| {
+            let array = if is_widened(op, array.dtype) { wide } else { array };
             let question = self.question_of_segments(op, array, segments, initial);
             question.filter(|_| fits).map(|question| answer(i, &question, &mut scratch)).transpose()
         };
-        ops.iter().enumerate().map(&mut one).collect()
+        let all = ops.iter().enumerate().map(&mut one).collect();
+        scratch.chosen.keep_below(&*self.device, stream, self.machine().workspace())?;
+        all
     }
 
     /// Leaves the answers of an operation about each segment of an array at `to`, without a
@@ -441,7 +466,8 @@ impl Engine {
             // SAFETY: passed on from the caller.
             unsafe { self.launch_segments(question, to, scratch, stream) }
         };
-        let made = self.each_of_segments(&[op], array, segments, None, stream, launch)?;
+        // SAFETY: passed on from the caller.
+        let made = unsafe { self.each_of_segments(&[op], array, segments, None, stream, launch)? };
         Ok(made[0].is_some())
     }
 

@@ -184,6 +184,7 @@ impl Case {
 
 const OPS: [Op; 8] =
     [Op::Mean, Op::Sum, Op::Norm1, Op::Max, Op::Min, Op::NormInf, Op::CountNan, Op::CountNonzero];
+const OF_INTEGERS: [Op; 7] = [Op::Sum, Op::Mean, Op::Norm1, Op::Min, Op::All, Op::ArgMin, Op::Std];
 /// Operations about rows in the order of their groups.
 const SORTED: [Op; 5] = [Op::Var, Op::ArgMax, Op::Norm2, Op::ArgMin, Op::LogSumExp];
 
@@ -221,23 +222,22 @@ fn sweep(device: &Arc<dyn Device>, blocks: Option<u32>, rows: usize, seed: u64) 
         let engine = Engine::with_shape(Arc::clone(device), shape);
         let case = Case { device: Arc::clone(device), engine, keys };
         let all = [Values::Near, Values::Far, Values::Special, Values::Largest];
-        let from = random.place(4);
-        for values in all.into_iter().cycle().skip(from).take(up_to(4, 1)) {
-            let dtype = [DType::F32, DType::F64, DType::F16, DType::BF16][random.place(4)];
-            case.check(dtype, values, &OPS, &mut random);
-            let some = [OPS[random.place(8)], SORTED[random.place(5)], SORTED[random.place(5)]];
-            case.check(dtype, values, &some[random.place(2)..], &mut random);
+        let from = random.place(8);
+        for turn in from..from + up_to(8, 2) {
+            let float = [DType::F32, DType::F64, DType::F16, DType::BF16][random.place(4)];
+            let short = [DType::I32, DType::U8, DType::I16, DType::U32][random.place(4)];
+            let long = [DType::I64, DType::U64][random.place(2)];
+            let sorted = [OPS[random.place(8)], SORTED[random.place(5)], SORTED[random.place(5)]];
+            let (dtype, values, ops) = match turn % 8 {
+                turn @ 0..4 => (float, all[turn], &OPS[..]),
+                4 => (short, Values::Far, &OF_INTEGERS[..]),
+                // Their totals fit 64 bits.
+                5 => (long, Values::Near, &[Op::Mean, Op::Sum, Op::Max, Op::Any][..]),
+                6 => (long, Values::Near, &[Op::Var][..]),
+                _ => (float, all[random.place(4)], &sorted[random.place(2)..]),
+            };
+            case.check(dtype, values, ops, &mut random);
         }
-        let short = [DType::I32, DType::U8, DType::I16, DType::U32][random.place(4)];
-        case.check(
-            short,
-            Values::Far,
-            &[Op::Sum, Op::Mean, Op::Norm1, Op::Min, Op::All, Op::ArgMin],
-            &mut random,
-        );
-        // Their totals fit 64 bits.
-        let long = [DType::I64, DType::U64][random.place(2)];
-        case.check(long, Values::Near, &[Op::Mean, Op::Sum, Op::Max, Op::Any], &mut random);
     }
 }
 
