@@ -151,9 +151,10 @@ def runs_of(case, x):
 
     def call(x):
         x = real(x)
-        distinct, group = torch.unique(columns[0] if len(columns) == 1 else columns[0] * 100 + columns[1], return_inverse=True)
+        distinct, group, lengths = torch.unique(columns[0] if len(columns) == 1 else columns[0] * 100 + columns[1], return_inverse=True, return_counts=True)
         of = lambda values, name: torch.empty(len(distinct), dtype=values.dtype, device=x.device).scatter_reduce_(0, group, values, name, include_self=False)
-        return [distinct, *(of((x - of(x, "mean")[group]) ** 2, "mean") if op == "var" else of(x, names[op]) for op in case.ops)]
+        spread = lambda: of((x - of(x, "mean")[group]) ** 2, "sum") / (lengths - (case.ddof or 0))
+        return [distinct, *(spread() if op == "var" else of(x, names[op]) for op in case.ops)]
 
     return call
 

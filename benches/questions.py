@@ -92,7 +92,8 @@ def grouped(rng, case):
     """Groups by keys: all as often, a few often, or in order; of numbers that follow each other or are far apart, in one column or two."""
     count = round(math.exp(rng.uniform(0, math.log(math.prod(case.shape)))))
     law, kind = rng.choice(("uniform", "uniform", "skewed", "sorted")), rng.choice(("i32", "i64", "far", "far", "pairs"))
-    return one_run(rng, case, ("sum", "mean", "min", "max", "var"), groups=f"{law} {kind} {count}")
+    found = one_run(rng, case, ("sum", "mean", "min", "max", "var"), groups=f"{law} {kind} {count}")
+    return dataclasses.replace(found, ddof=rng.choice((None, 1)) if "var" in found.ops else None)
 
 
 @functools.lru_cache(1)
@@ -228,6 +229,7 @@ def ours(case, mask, **options):
     """Our call, as a function of the array."""
     if case.segments or case.groups:
         ops, at = case.ops if len(case.ops) > 1 else case.op, {}
+        options |= {"ddof": case.ddof} if case.ddof else {}
 
         def call(x):
             where = str(getattr(x, "device", "cpu"))
@@ -265,7 +267,7 @@ def by_groups(case, x, columns):
     distinct, group, lengths = np.unique(columns[0] if len(columns) == 1 else columns[0] * 100 + columns[1], return_inverse=True, return_counts=True)
     by_bins = lambda values: np.bincount(group, values, len(distinct))
     mean = lambda: by_bins(x) / lengths
-    known = {"sum": lambda: by_bins(x), "mean": mean, "var": lambda: by_bins((x - mean()[group]) ** 2) / lengths}
+    known = {"sum": lambda: by_bins(x), "mean": mean, "var": lambda: by_bins((x - mean()[group]) ** 2) / (lengths - (case.ddof or 0))}
     if {"min", "max"} & set(case.ops):
         runs, at = x[np.argsort(group, kind="stable")], np.concatenate([[0], np.cumsum(lengths[:-1])])
         known |= {"min": lambda: np.minimum.reduceat(runs, at), "max": lambda: np.maximum.reduceat(runs, at)}

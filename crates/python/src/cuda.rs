@@ -5,7 +5,7 @@
 //! of a device waits for all of its work, so that answers are left in memory of the caller's
 //! library where it has functions for that, and in memory that is used again elsewhere.
 
-mod groups;
+pub(crate) mod groups;
 mod segments;
 
 use crate::answers::{as_here, one, type_of};
@@ -510,17 +510,7 @@ impl Asked<'_> {
         leave: impl FnOnce(&[Number], &[u64], bool) -> warpfold_cuda::Result<Vec<bool>> + Send,
     ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
         let rules = rules.out(None);
-        // An operation has one number or two.
-        let halves = |op: Op| match op.pair() {
-            Some((first, second)) => [Some(first), Some(second)],
-            None => [Some(op), None],
-        };
-        let parts = |&op: &Op| {
-            let number = Number::under(op, self.array.view.dtype, &rules);
-            number.map_or([None; 2], |number| {
-                halves(op).map(|half| half.map(|op| Number { op, ..number }))
-            })
-        };
+        let parts = |&op: &Op| parts_of(op, self.array.view.dtype, &rules);
         let numbers: Vec<Number> = ops.iter().flat_map(parts).flatten().collect();
         let place = |number: &Number| {
             self.array.room(py, self.type_of(number.op), self.shape, self.opened, family)
@@ -593,6 +583,16 @@ impl Asked<'_> {
             unsafe { engine.numbers_of_chosen_into(number, view, chosen, reduced, to, stream) }
         };
         numbers.iter().zip(to).map(one).collect()
+    }
+}
+
+/// The numbers of an operation, one or two, as the device knows it under some rules; none where it
+/// does not.
+fn parts_of(op: Op, dtype: DType, rules: &Rules) -> [Option<Number>; 2] {
+    let Some(number) = Number::under(op, dtype, rules) else { return [None; 2] };
+    match op.pair() {
+        Some((op, other)) => [Some(Number { op, ..number }), Some(Number { op: other, ..number })],
+        None => [Some(number), None],
     }
 }
 

@@ -173,7 +173,7 @@ impl<'a> Table<'a> {
         grouping: Grouping,
         homes: &[Home<'py>],
         home: &Home<'py>,
-    ) -> PyResult<Option<(Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>)>> {
+    ) -> PyResult<Option<cuda::groups::Left<'py>>> {
         if !self.is_on_a_device() {
             return Ok(None);
         }

@@ -296,7 +296,7 @@ impl Segmented<'_> {
             if !whole {
                 return Ok(vec![None; ops.len()]);
             }
-            opened.numbers_of_segments(ops, first, bounds, initial)
+            opened.numbers_of_segments((ops, &self.reduction.rules), first, bounds, initial)
         };
         self.shared(first.dtype(), first.shape(), ask, |rest| rest.on_cpu(views, valid))
     }

@@ -3,10 +3,11 @@
 use super::answer::{Answer, Ask, check_alignment};
 use super::catalogue::{GROUP_ROWS, GROUP_THREADS, GROUP_WINDOW};
 use super::kernels::{Program, Tally};
+use super::number::Number;
 use super::numbering::{Joined, Numbering, Order};
 use super::route::{Launches, Machine};
 use super::scratch::GroupMemory;
-use super::segments::{is_widened, none};
+use super::segments::{is_widened, known, none};
 use super::tiles::LEAST_WORKSPACE;
 use super::{Array, Engine, lock};
 use crate::Result;
@@ -78,11 +79,17 @@ pub struct Grouped<'e> {
 
 /// Whether kernels answer about groups as about segments of rows that are in their order. Products
 /// of floats depend on where the rows were.
-fn has_segments(op: Op, dtype: DType) -> bool {
-    let tally = Answer::of(op, dtype).and_then(|answer| answer.tally());
+fn has_segments(number: Number, dtype: DType) -> bool {
+    let op = number.op;
     let is_product = op.kind() == Kind::Prod && dtype.is_float();
+    let tally = plain(number, dtype).and_then(|answer| answer.tally());
     let has_kernel = tally.is_some_and(|tally| tally.segments().is_some());
     !is_product && (has_kernel || is_widened(op, dtype) && dtype != DType::Bool)
+}
+
+/// An answer about all elements, NaNs or not.
+fn plain(number: Number, dtype: DType) -> Option<Answer> {
+    Answer::of(number, dtype).filter(|answer| !answer.omits)
 }
 
 /// Which bits of an element make it count, if they are more than a limit: those that are not
@@ -334,11 +341,11 @@ impl Grouped<'_> {
     }
 
     /// Room for answers, of each operation at an address of its own.
-    fn room(&mut self, ops: &[Op], count: u64) -> Result<Vec<Address>> {
-        let bytes = 8 * count * ops.len() as u64;
+    fn room(&mut self, ops: usize, count: u64) -> Result<Vec<Address>> {
+        let bytes = 8 * count * ops as u64;
         let (device, answers) = (&*self.engine.device, &mut self.memory.answers);
         let (first, _) = answers.reserve(device, self.stream, bytes, bytes)?;
-        Ok((0..ops.len() as u64).map(|i| first + 8 * count * i).collect())
+        Ok((0..ops as u64).map(|i| first + 8 * count * i).collect())
     }
 
     /// Answers the operations with an accumulator for each group; not where a key is no group's.
@@ -387,25 +394,30 @@ impl Grouped<'_> {
     ///
     /// # Safety
     /// As for [`Engine::group`], of the keys.
-    unsafe fn answer_sorted(&mut self, ops: &[Op], values: Array, joined: &Joined) -> Result<()> {
+    unsafe fn answer_sorted(
+        &mut self,
+        numbers: &[Number],
+        values: Array,
+        joined: &Joined,
+    ) -> Result<()> {
         let (engine, stream) = (self.engine, self.stream);
         // SAFETY: passed on from the caller.
         let sorted = unsafe { self.numbering().sort_rows(joined)? };
         (self.count, self.order, self.is_sorted) = (sorted.count, sorted.order, true);
         // SAFETY: passed on from the caller.
         let (array, segments) = unsafe { self.numbering().segments(&sorted, values)? };
-        let to = self.room(ops, sorted.count)?;
-        let asked: Vec<Op> =
-            ops.iter().copied().filter(|&op| has_segments(op, values.dtype)).collect();
-        let its = ops.iter().zip(&to).filter(|&(op, _)| asked.contains(op));
+        let to = self.room(numbers.len(), sorted.count)?;
+        let has_kernel = |number: &Number| has_segments(*number, values.dtype);
+        let asked: Vec<Number> = numbers.iter().copied().filter(has_kernel).collect();
+        let its = numbers.iter().zip(&to).filter(|&(number, _)| has_kernel(number));
         let its: Vec<Address> = its.map(|(_, &to)| to).collect();
         // SAFETY: elements and offsets were left there, and there is room for the answers.
         let made = unsafe {
             engine.numbers_of_segments_into(&asked, array, &segments, None, &its, stream)?
         };
         let mut made = made.into_iter();
-        for (&op, &to) in ops.iter().zip(&to) {
-            let is_made = asked.contains(&op) && made.next() == Some(true);
+        for (number, &to) in numbers.iter().zip(&to) {
+            let (op, is_made) = (number.op, has_kernel(number) && made.next() == Some(true));
             if is_made && matches!(op, Op::ArgMin | Op::ArgMax) {
                 // SAFETY: positions in groups, which have rows, were left there.
                 unsafe { self.numbering().positions(&sorted, to)? };
@@ -461,7 +473,7 @@ impl Engine {
     /// stream and by nobody until this returns.
     pub unsafe fn group(
         &self,
-        ops: &[Op],
+        numbers: &[impl Into<Number> + Copy],
         values: Array,
         keys: &[Array],
         dense: Option<u64>,
@@ -470,14 +482,16 @@ impl Engine {
         for &keys in keys {
             self.check_groups(values, keys)?;
         }
-        let has_slots = |&op: &Op| {
-            let tally = Answer::of(op, values.dtype).and_then(|answer| answer.tally());
+        let numbers = known(numbers);
+        let has_slots = |&number: &Number| {
+            let tally = plain(number, values.dtype).and_then(|answer| answer.tally());
             tally.is_some_and(|tally| tally.groups(values.dtype).is_some())
         };
         // Of groups without rows segments have no answers.
-        let is_sorted = |&op: &Op| dense.is_none() && has_segments(op, values.dtype);
+        let is_sorted = |&number: &Number| dense.is_none() && has_segments(number, values.dtype);
+        let has_kernel = |number: &Number| has_slots(number) || is_sorted(number);
         let rows = 1..=MOST_ROWS;
-        if !rows.contains(&values.len) || !ops.iter().any(|op| has_slots(op) || is_sorted(op)) {
+        if !rows.contains(&values.len) || !numbers.iter().any(has_kernel) {
             return Ok(None);
         }
         let scratch = self.scratch(stream)?;
@@ -508,7 +522,7 @@ impl Engine {
                     return Ok(None);
                 };
                 // Where some operation needs rows in order, others are as quick with these.
-                let number = ops.iter().all(|op| has_slots(op) || !is_sorted(op));
+                let number = numbers.iter().all(|number| has_slots(number) || !is_sorted(number));
                 // SAFETY: as above.
                 let numbered = number.then(|| unsafe { all.numbering().number(&joined) });
                 let groups = numbered.transpose()?.flatten().map(|(groups, order)| {
@@ -519,14 +533,15 @@ impl Engine {
             }
         };
         let questions = |groups| {
-            let question = |&op: &Op| self.question_of_groups(op, values, groups, false);
-            let questions: Vec<Option<Question<'_>>> = ops.iter().map(question).collect();
-            let fits =
-                ops.iter().zip(&questions).all(|(op, made)| made.is_some() || !is_sorted(op));
+            let question =
+                |&number: &Number| self.question_of_groups(number, values, groups, false);
+            let questions: Vec<Option<Question<'_>>> = numbers.iter().map(question).collect();
+            let mut both = numbers.iter().zip(&questions);
+            let fits = both.all(|(number, made)| made.is_some() || !is_sorted(number));
             Some(questions).filter(|made| fits && made.iter().any(Option::is_some))
         };
         if let Some((groups, questions)) = groups.as_ref().and_then(|g| Some((g, questions(g)?))) {
-            let to = all.room(ops, groups.count)?;
+            let to = all.room(numbers.len(), groups.count)?;
             // SAFETY: passed on from the caller; the numbers of rows were made here.
             if !unsafe { all.answer(questions, &to, groups.keys.len)? } {
                 return Ok(None);
@@ -539,7 +554,7 @@ impl Engine {
             }
         } else if dense.is_none() {
             // SAFETY: passed on from the caller.
-            unsafe { all.answer_sorted(ops, values, &joined)? };
+            unsafe { all.answer_sorted(&numbers, values, &joined)? };
         } else {
             return Ok(None);
         }
@@ -567,7 +582,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<bool> {
         self.check_groups(values, groups.keys)?;
-        let Some(question) = self.question_of_groups(op, values, groups, false) else {
+        let Some(question) = self.question_of_groups(op.into(), values, groups, false) else {
             return Ok(false);
         };
         let outputs = usize::try_from(groups.count).unwrap_or(usize::MAX);
@@ -596,14 +611,14 @@ impl Engine {
     /// The question, if a kernel answers it.
     fn question_of_groups<'a>(
         &self,
-        op: Op,
+        number: Number,
         values: Array,
         groups: &'a Groups,
         counts_rows: bool,
     ) -> Option<Question<'a>> {
-        let answer = Answer::of(op, values.dtype)?;
+        let answer = plain(number, values.dtype)?;
         let plan = Plan::of(answer, groups, self.machine())?;
-        let none = none(op, values.dtype);
+        let none = none(number.op, values.dtype);
         Some(Question { answer, plan, values: values.address, groups, none, counts_rows })
     }
 

@@ -6,6 +6,7 @@ use super::catalogue::{
     SEGMENT_LOG_SOME, SEGMENT_PIECE, STRIDED_THREADS, TILE_LOG_GROUPS, TILE_THREADS,
 };
 use super::kernels::{Program, Tally};
+use super::number::Number;
 use super::route::{Launches, Machine};
 use super::scratch::Scratch;
 use super::strided::{MOST_WORDS, wide_words};
@@ -306,6 +307,11 @@ impl Question<'_> {
     }
 }
 
+/// Operations as kernels know them.
+pub(super) fn known(numbers: &[impl Into<Number> + Copy]) -> Vec<Number> {
+    numbers.iter().map(|&number| number.into()).collect()
+}
+
 /// Whether kernels answer about integers as about floats that are as far from each other.
 pub(super) fn is_widened(op: Op, dtype: DType) -> bool {
     op.kind() == Kind::Moments && matches!(op, Op::Var | Op::Std) && !dtype.is_float()
@@ -352,7 +358,7 @@ impl Engine {
     /// before on the stream and by nobody until this returns.
     pub unsafe fn numbers_of_segments(
         &self,
-        ops: &[Op],
+        numbers: &[impl Into<Number> + Copy],
         array: Array,
         segments: &Segments,
         initial: Option<Scalar>,
@@ -363,7 +369,9 @@ impl Engine {
             unsafe { self.answer_segments(question, scratch, stream) }
         };
         // SAFETY: passed on from the caller.
-        let all = unsafe { self.each_of_segments(ops, array, segments, initial, stream, answer)? };
+        let all = unsafe {
+            self.each_of_segments(&known(numbers), array, segments, initial, stream, answer)?
+        };
         Ok(all.into_iter().map(Option::flatten).collect())
     }
 
@@ -379,7 +387,7 @@ impl Engine {
     /// segment, until this returns.
     pub unsafe fn numbers_of_segments_into(
         &self,
-        ops: &[Op],
+        numbers: &[impl Into<Number> + Copy],
         array: Array,
         segments: &Segments,
         initial: Option<Scalar>,
@@ -394,7 +402,9 @@ impl Engine {
             unsafe { self.leave_segments(question, to, scratch, stream) }
         };
         // SAFETY: passed on from the caller.
-        let all = unsafe { self.each_of_segments(ops, array, segments, initial, stream, answer)? };
+        let all = unsafe {
+            self.each_of_segments(&known(numbers), array, segments, initial, stream, answer)?
+        };
         Ok(all.into_iter().map(|made| made == Some(true)).collect())
     }
 
@@ -405,7 +415,7 @@ impl Engine {
     /// waited for.
     unsafe fn each_of_segments<R>(
         &self,
-        ops: &[Op],
+        numbers: &[Number],
         array: Array,
         segments: &Segments,
         initial: Option<Scalar>,
@@ -416,7 +426,7 @@ impl Engine {
         segments.check(&**self.device())?;
         let fits = initial.is_none_or(|value| value.dtype() == array.dtype);
         let initial = initial.map(Scalar::to_bits);
-        let widens = ops.iter().any(|&op| is_widened(op, array.dtype));
+        let widens = numbers.iter().any(|number| is_widened(number.op, array.dtype));
         // SAFETY: passed on from the caller.
         let least = if widens { unsafe { self.least_of_near(array, stream)? } } else { None };
         let scratch = self.scratch(stream)?;
@@ -430,12 +440,12 @@ impl Engine {
             // SAFETY: passed on from the caller; the room was made here.
             unsafe { self.widen(array, least, address, stream)? };
         }
-        let mut one = |(i, &op): (usize, &Op)| {
-            let array = if is_widened(op, array.dtype) { wide } else { array };
-            let question = self.question_of_segments(op, array, segments, initial);
+        let mut one = |(i, &number): (usize, &Number)| {
+            let array = if is_widened(number.op, array.dtype) { wide } else { array };
+            let question = self.question_of_segments(number, array, segments, initial);
             question.filter(|_| fits).map(|question| answer(i, &question, &mut scratch)).transpose()
         };
-        let all = ops.iter().enumerate().map(&mut one).collect();
+        let all = numbers.iter().enumerate().map(&mut one).collect();
         scratch.chosen.keep_below(&*self.device, stream, self.machine().workspace())?;
         all
     }
@@ -453,7 +463,7 @@ impl Engine {
     /// for each segment, until then.
     pub unsafe fn segments_into(
         &self,
-        op: Op,
+        number: impl Into<Number>,
         array: Array,
         segments: &Segments,
         to: Address,
@@ -467,19 +477,21 @@ impl Engine {
             unsafe { self.launch_segments(question, to, scratch, stream) }
         };
         // SAFETY: passed on from the caller.
-        let made = unsafe { self.each_of_segments(&[op], array, segments, None, stream, launch)? };
+        let made = unsafe {
+            self.each_of_segments(&[number.into()], array, segments, None, stream, launch)?
+        };
         Ok(made[0].is_some())
     }
 
     /// The question, if a kernel answers it.
     fn question_of_segments<'a>(
         &self,
-        op: Op,
+        number: Number,
         array: Array,
         segments: &'a Segments,
         initial: Option<u64>,
     ) -> Option<Question<'a>> {
-        let answer = Answer::of(op, array.dtype)?;
+        let answer = Answer::of(number, array.dtype).filter(|answer| !answer.omits)?;
         let beyond = match segments.boundaries {
             Boundaries::Fixed(len) => {
                 len.checked_mul(segments.count).is_none_or(|all| all > array.len)
@@ -489,7 +501,14 @@ impl Engine {
         let has_initial = initial.is_some();
         let plan = Plan::of(answer, array.len, segments, has_initial, self.machine());
         let plan = plan.filter(|_| !beyond)?;
-        Some(Question { answer, plan, array, segments, none: none(op, array.dtype), initial })
+        Some(Question {
+            answer,
+            plan,
+            array,
+            segments,
+            none: none(number.op, array.dtype),
+            initial,
+        })
     }
 
     /// Remembers how a question is answered, if anybody wants to know.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use warpfold_core::op::{Op, Rules};
 use warpfold_core::{DType, Scalar, element};
-use warpfold_cuda::engine::{Array, Engine, Shape};
+use warpfold_cuda::engine::{Array, Engine, Number, Shape};
 use warpfold_cuda::{Buffer, Device, Error, Sim, Stream};
 
 /// How values are drawn.
@@ -311,6 +311,31 @@ fn groups_of_dense_keys_that_have_no_rows() {
     assert_eq!((made.answer_type(1), made.numbers(1).unwrap()), (None, None));
     let counts = made.numbers(2).unwrap().unwrap();
     assert_eq!(counts.as_slice::<u64>(), Some(&[1, 1, 0, 0, 0, 2, 0][..]));
+}
+
+/// Rules that kernels are told of, and one that they are not.
+#[test]
+fn variances_of_samples() {
+    let device: Arc<dyn Device> = Arc::new(Sim::checking());
+    let engine = Engine::new(Arc::clone(&device));
+    let (_keys, keys) = sent(&device, &[3, 1, 3, 3], DType::U8, 0);
+    let floats = [1.0f32, 8.0, 3.0, 8.0].map(|x| u64::from(x.to_bits()));
+    for (dtype, items) in [(DType::F32, floats), (DType::I16, [1, 8, 3, 8])] {
+        let (_values, array) = sent(&device, &items, dtype, 0);
+        let number = Number { op: Op::Var, omits_nan: false, ddof: 1 };
+        // SAFETY: the buffers hold what is said, and nobody else uses them.
+        let made = unsafe { engine.group(&[number], array, &[keys], None, Stream::DEFAULT) };
+        let found = made.unwrap().unwrap().numbers(0).unwrap().unwrap();
+        let expected = match found.dtype() {
+            DType::F32 => Scalar::F32(13.0),
+            _ => Scalar::F64(13.0),
+        };
+        assert_eq!(found.get(1), Some(expected), "that of one is none: {found:?}");
+        let number = Number { omits_nan: true, ..number };
+        // SAFETY: as above.
+        let made = unsafe { engine.group(&[number], array, &[keys], None, Stream::DEFAULT) };
+        assert_eq!(made.unwrap().is_none(), dtype.is_float());
+    }
 }
 
 /// A key that no group has is the CPU's to tell; so are keys that a device does not number.

@@ -1,16 +1,16 @@
 //! Groups of rows in a device's memory, whose keys and answers stay there.
 
-use super::{DeviceArray, Place, failure, opened};
+use super::{DeviceArray, Place, failure, opened, parts_of};
 use crate::answers::type_of;
 use crate::import::Family;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use warpfold::{DType, Op, Reduction};
+use warpfold::{DType, Reduction};
 use warpfold_cuda::Stream;
-use warpfold_cuda::engine::Grouped;
+use warpfold_cuda::engine::{Grouped, Number};
 
 /// Keys by column, and answers by operation.
-type Left<'py> = (Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>);
+pub(crate) type Left<'py> = (Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>);
 
 impl DeviceArray {
     /// The keys of the groups of rows, and the answers about these values, in the order of the
@@ -27,10 +27,12 @@ impl DeviceArray {
         family: &Family<'py>,
     ) -> PyResult<Option<Left<'py>>> {
         let (dtype, rules) = (self.view.dtype, question.rules());
-        let cannot = |&op: &Op| !op.supports(dtype) || rules.matter_for(op, dtype);
-        if question.ops().iter().any(cannot) {
+        let parts = question.ops().iter().map(|&op| parts_of(op, dtype, rules));
+        let parts: Vec<[Option<Number>; 2]> = parts.collect();
+        if parts.iter().any(|parts| parts[0].is_none()) {
             return Ok(None);
         }
+        let numbers: Vec<Number> = parts.iter().flatten().flatten().copied().collect();
         let here = |array: &DeviceArray| array.run().filter(|_| array.ordinal == self.ordinal);
         let columns = keys.iter().map(|(keys, _)| here(keys)).collect::<Option<Vec<_>>>();
         let Some((values, columns)) = self.run().zip(columns) else { return Ok(None) };
@@ -38,23 +40,17 @@ impl DeviceArray {
         for array in keys.iter().map(|(keys, _)| *keys).chain([self]) {
             array.wait_for_its_stream(py)?;
         }
-        // An operation has one number or two.
-        let halves = |&op: &Op| match op.pair() {
-            Some((first, second)) => vec![first, second],
-            None => vec![op],
-        };
-        let ops: Vec<Op> = question.ops().iter().flat_map(halves).collect();
         let made = py.detach(|| {
             // SAFETY: producers made the columns readable on the default stream, and their owners
             // live until this returns.
-            unsafe { opened.engine.group(&ops, values, &columns, None, Stream::DEFAULT) }
+            unsafe { opened.engine.group(&numbers, values, &columns, None, Stream::DEFAULT) }
         });
         let mut made = match made {
             Err(error) if error.is_out_of_memory() => return Ok(None),
             made => made.map_err(|error| failure(py, &error))?,
         };
         let Some(made) = made.as_mut() else { return Ok(None) };
-        if (0..ops.len()).any(|place| made.answer_type(place).is_none()) {
+        if (0..numbers.len()).any(|place| made.answer_type(place).is_none()) {
             return Ok(None);
         }
         let shape = [made.count()];
@@ -71,12 +67,12 @@ impl DeviceArray {
             keys_there.push(left(keys.view.dtype, family, &leave)?);
         }
         let mut answers = Vec::with_capacity(question.ops().len());
-        let mut places = ops.iter().enumerate();
-        for op in question.ops() {
-            let parts = places.by_ref().take(halves(op).len()).map(|(place, &half)| {
+        let mut places = 0..numbers.len();
+        for parts in parts {
+            let parts = parts.iter().flatten().zip(places.by_ref()).map(|(number, place)| {
                 // SAFETY: as above, of answers.
                 let leave = |all: &mut Grouped<'_>, to| unsafe { all.numbers_into(place, to) };
-                left(type_of(half, dtype), family, &leave)
+                left(type_of(number.op, dtype), family, &leave)
             });
             let mut parts = parts.collect::<PyResult<Vec<_>>>()?;
             answers.push(match parts.len() {

@@ -5,7 +5,7 @@ use crate::import::Family;
 use crate::segments::{Form, Integers};
 use pyo3::prelude::*;
 use std::sync::Arc;
-use warpfold::{Op, Reduction, Rules, Scalar};
+use warpfold::{Reduction, Scalar};
 use warpfold_cuda::engine::{Boundaries, Number, Segments, Width};
 use warpfold_cuda::{Buffer, Stream};
 
@@ -26,7 +26,7 @@ impl DeviceArray {
         let (dtype, rules) = (self.view.dtype, question.rules());
         let Some(array) = self.run().filter(|array| array.len > 0) else { return Ok(None) };
         let len = array.len as usize;
-        if question.ops().iter().any(|&op| rules.matter_for(op, dtype)) {
+        if question.ops().iter().any(|&op| Number::under(op, dtype, rules).is_none()) {
             return Ok(None);
         }
         let opened = opened(py, self.ordinal)?;
@@ -56,13 +56,14 @@ impl DeviceArray {
         let asked =
             Asked { array: self, opened: &opened, chosen: None, reduced: &[true], shape: &[count] };
         let leave = |numbers: &[Number], to: &[u64], _| {
-            let ops: Vec<Op> = numbers.iter().map(|number| number.op).collect();
             let (engine, stream) = (&opened.engine, Stream::DEFAULT);
             // SAFETY: producers made elements and boundaries readable on the default stream, and
             // their owners live until this returns; the memory has room for as many answers.
-            unsafe { engine.numbers_of_segments_into(&ops, array, &segments, initial, to, stream) }
+            unsafe {
+                engine.numbers_of_segments_into(numbers, array, &segments, initial, to, stream)
+            }
         };
-        let answers = asked.answers(py, question.ops(), &Rules::default(), family, leave)?;
+        let answers = asked.answers(py, question.ops(), rules, family, leave)?;
         Ok(answers.into_iter().collect())
     }
 

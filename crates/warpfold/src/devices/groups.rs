@@ -1,14 +1,14 @@
 //! Groups of rows, answered on a device.
 
 use super::engines::{Opened, failure as named};
-use super::in_place::{check_place, failure};
+use super::in_place::{check_place, failure, numbers};
 use super::memory::DeviceArray;
 use crate::answer::halves;
 use crate::groups::on_devices::Made;
 use crate::reduction::Reduction;
 use warpfold_core::Result;
 use warpfold_core::layout::View;
-use warpfold_core::op::Op;
+use warpfold_core::op::{Op, Rules};
 use warpfold_cuda::engine::Array;
 use warpfold_cuda::{Buffer, Engine, Stream};
 
@@ -18,13 +18,13 @@ use warpfold_cuda::{Buffer, Engine, Stream};
 /// As for [`Engine::group`].
 unsafe fn ask(
     engine: &Engine,
-    ops: &[Op],
+    (ops, rules): (&[Op], &Rules),
     keys: &[Array],
     values: Array,
     dense: Option<usize>,
     stream: Stream,
 ) -> warpfold_cuda::Result<Option<Made>> {
-    let asked: Vec<Op> = ops.iter().flat_map(|&op| halves(op)).collect();
+    let asked = numbers(ops, rules, values.dtype, halves);
     let groups = dense.map(|count| count as u64);
     // SAFETY: passed on from the caller.
     let Some(mut made) = (unsafe { engine.group(&asked, values, keys, groups, stream)? }) else {
@@ -48,7 +48,7 @@ impl Opened {
     /// What the device says.
     pub(crate) fn numbers_of_groups(
         &self,
-        ops: &[Op],
+        (ops, rules): (&[Op], &Rules),
         keys: &[View<'_>],
         values: &View<'_>,
         dense: Option<usize>,
@@ -70,7 +70,7 @@ impl Opened {
             let Some((_values, values)) = sent.pop() else { return Ok(None) };
             let keys: Vec<Array> = sent.iter().map(|&(_, keys)| keys).collect();
             // SAFETY: the arrays were allocated and filled here.
-            unsafe { ask(&self.engine, ops, &keys, values, dense, Stream::DEFAULT) }
+            unsafe { ask(&self.engine, (ops, rules), &keys, values, dense, Stream::DEFAULT) }
         };
         match made() {
             Err(error) if error.is_out_of_memory() => Ok(None),
@@ -84,7 +84,7 @@ impl DeviceArray<'_> {
     /// kernels walk them.
     pub(crate) fn numbers_of_groups(
         &self,
-        ops: &[Op],
+        (ops, rules): (&[Op], &Rules),
         keys: &[&DeviceArray<'_>],
         dense: Option<usize>,
     ) -> Result<Option<Made>> {
@@ -100,8 +100,9 @@ impl DeviceArray<'_> {
         let stream = self.stream();
         // SAFETY: who made the arrays has promised that they may be read, and they are until
         // this returns.
-        let made =
-            unsafe { ask(&stream.opened.engine, ops, &columns, values, dense, stream.stream) };
+        let made = unsafe {
+            ask(&stream.opened.engine, (ops, rules), &columns, values, dense, stream.stream)
+        };
         match made {
             Err(error) if error.is_out_of_memory() => Ok(None),
             made => made.map_err(failure),

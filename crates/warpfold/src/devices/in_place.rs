@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::partial::Partial;
 use crate::reduction::{Asked, Reduction};
 use warpfold_core::layout::{PerAxis, output_shape};
-use warpfold_core::op::{AnyState, Kind, Numbers, Op};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules};
 use warpfold_core::{DType, Error, Result, fpenv};
 use warpfold_cuda::Engine;
 use warpfold_cuda::engine::{Array, Input, MOST_ELEMENTS, Number};
@@ -139,6 +139,24 @@ impl InPlace<'_> {
 /// The numbers of one or two that an answer has.
 fn parts(number: Number) -> impl Iterator<Item = Number> {
     halves(number.op).into_iter().map(move |op| Number { op, ..number })
+}
+
+/// Whether kernels may know an operation under these rules.
+pub(crate) fn knows(op: Op, dtype: DType, rules: &Rules) -> bool {
+    Number::under(op, dtype, rules).is_some()
+}
+
+/// The parts of operations as kernels know them; of those that they do not know there are none.
+pub(super) fn numbers(
+    ops: &[Op],
+    rules: &Rules,
+    dtype: DType,
+    parts: impl Fn(Op) -> Vec<Op>,
+) -> Vec<Number> {
+    let number = |&op: &Op| Number::under(op, dtype, rules);
+    let parts =
+        |number: Number| parts(number.op).into_iter().map(move |op| Number { op, ..number });
+    ops.iter().filter_map(number).flat_map(parts).collect()
 }
 
 impl Reduction {

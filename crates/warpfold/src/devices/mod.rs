@@ -51,9 +51,11 @@ pub(crate) use driver::is_open;
 pub(crate) use engines::{Opened, of, remember_explanations, take_explanations};
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub(crate) use fed::Fed;
+#[cfg(any(feature = "cuda", feature = "sim"))]
+pub(crate) use in_place::knows;
 #[cfg(not(any(feature = "cuda", feature = "sim")))]
 pub(crate) use none::{
-    DeviceArray, Fed, OnHost, Opened, of, remember_explanations, take_explanations,
+    DeviceArray, Fed, OnHost, Opened, knows, of, remember_explanations, take_explanations,
 };
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub use on_host::OnHost;

@@ -11,7 +11,7 @@ use crate::segments::parts::Made;
 use core::convert::Infallible;
 use core::marker::PhantomData;
 use warpfold_core::layout::{Traversal, View};
-use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun, Rules};
 use warpfold_core::{DType, Result, Scalar};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Bounds, Job};
@@ -63,7 +63,7 @@ impl Opened {
 
     pub(crate) fn numbers_of_segments(
         &self,
-        _: &[Op],
+        _: (&[Op], &Rules),
         _: &View<'_>,
         _: &Bounds<'_>,
         _: Option<Scalar>,
@@ -73,13 +73,17 @@ impl Opened {
 
     pub(crate) fn numbers_of_groups(
         &self,
-        _: &[Op],
+        _: (&[Op], &Rules),
         _: &[View<'_>],
         _: &View<'_>,
         _: Option<usize>,
     ) -> Result<Option<MadeOfGroups>> {
         match *self {}
     }
+}
+
+pub(crate) fn knows(_: Op, _: DType, _: &Rules) -> bool {
+    false
 }
 
 impl OnHost {
@@ -138,7 +142,7 @@ impl DeviceArray<'_> {
 
     pub(crate) fn numbers_of_groups(
         &self,
-        _: &[Op],
+        _: (&[Op], &Rules),
         _: &[&DeviceArray<'_>],
         _: Option<usize>,
     ) -> Result<Option<MadeOfGroups>> {

@@ -1,7 +1,7 @@
 //! Segments of arrays, answered on a device.
 
 use super::engines::{Opened, failure as named};
-use super::in_place::failure;
+use super::in_place::{failure, numbers};
 use super::memory::DeviceArray;
 use super::on_host::OnHost;
 use crate::answer::{Answer, halves};
@@ -9,6 +9,7 @@ use crate::segments::Segmented;
 use crate::segments::parts::Made;
 use std::sync::Arc;
 use warpfold_core::layout::View;
+use warpfold_core::op::Rules;
 use warpfold_core::{Op, Result, Scalar, fpenv};
 use warpfold_cpu::{Bounds, Indices};
 use warpfold_cuda::engine::{Array, Boundaries, Segments, Width};
@@ -113,7 +114,7 @@ fn offsets_of(lengths: &Indices<'_>, len: usize) -> Option<Vec<u64>> {
 /// As for [`Engine::numbers_of_segments`].
 unsafe fn ask(
     engine: &Engine,
-    ops: &[Op],
+    (ops, rules): (&[Op], &Rules),
     array: Array,
     bounds: &Bounds<'_>,
     initial: Option<Scalar>,
@@ -122,7 +123,7 @@ unsafe fn ask(
     let len = usize::try_from(array.len).unwrap_or(usize::MAX);
     let sent = Sent::new(bounds, len, engine.device(), stream)?;
     let Some(sent) = sent else { return Ok(vec![None; ops.len()]) };
-    let asked: Vec<Op> = ops.iter().flat_map(|&op| parts(op)).collect();
+    let asked = numbers(ops, rules, array.dtype, parts);
     // SAFETY: passed on from the caller; the boundaries live until this returns.
     let all =
         unsafe { engine.numbers_of_segments(&asked, array, &sent.segments, initial, stream) }?;
@@ -138,7 +139,7 @@ impl Opened {
     /// What the device says.
     pub(crate) fn numbers_of_segments(
         &self,
-        ops: &[Op],
+        (ops, rules): (&[Op], &Rules),
         view: &View<'_>,
         bounds: &Bounds<'_>,
         initial: Option<Scalar>,
@@ -154,7 +155,7 @@ impl Opened {
             let len = (bytes.len() / dtype.size()) as u64;
             let array = Array { address: buffer.address(), len, dtype };
             // SAFETY: the array was allocated and filled here.
-            unsafe { ask(&self.engine, ops, array, bounds, initial, Stream::DEFAULT) }
+            unsafe { ask(&self.engine, (ops, rules), array, bounds, initial, Stream::DEFAULT) }
         };
         match made() {
             Err(error) if error.is_out_of_memory() => Ok(none()),
@@ -167,7 +168,7 @@ impl DeviceArray<'_> {
     /// The numbers of segments of this array, where it lies as kernels walk it.
     fn numbers_of_segments(
         &self,
-        ops: &[Op],
+        (ops, rules): (&[Op], &Rules),
         bounds: &Bounds<'_>,
         initial: Option<Scalar>,
     ) -> Result<Made> {
@@ -182,8 +183,9 @@ impl DeviceArray<'_> {
         let stream = self.stream();
         // SAFETY: who made the array has promised that it may be read, and it is until this
         // returns.
-        let made =
-            unsafe { ask(&stream.opened.engine, ops, array, bounds, initial, stream.stream) };
+        let made = unsafe {
+            ask(&stream.opened.engine, (ops, rules), array, bounds, initial, stream.stream)
+        };
         made.map_err(failure)
     }
 }
@@ -202,7 +204,7 @@ impl Segmented<'_> {
             let all = self.reduction.clone().axes(0..first.shape().len() as isize);
             all.in_place(first, second)?;
             let ask = |ops: &[Op], bounds: &Bounds<'_>, initial| match second {
-                None => first.numbers_of_segments(ops, bounds, initial),
+                None => first.numbers_of_segments((ops, &self.reduction.rules), bounds, initial),
                 Some(_) => Ok(vec![None; ops.len()]),
             };
             let on_host = |segmented: &Segmented<'_>| {

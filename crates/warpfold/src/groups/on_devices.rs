@@ -84,7 +84,7 @@ impl GroupBy<'_> {
             if !keys.iter().all(alike) {
                 return Ok(None);
             }
-            opened.numbers_of_groups(ops, &keys, &values, self.keys.dense)
+            opened.numbers_of_groups((ops, &self.reduction.rules), &keys, &values, self.keys.dense)
         };
         let dtype =
             inputs.first().map(|input| input.view().map(|view| view.dtype())).transpose()?;
@@ -106,7 +106,7 @@ impl GroupBy<'_> {
         };
         let ask = |ops: &[Op]| match values {
             [values] if keys.iter().all(alike) => {
-                values.numbers_of_groups(ops, keys, self.keys.dense)
+                values.numbers_of_groups((ops, &self.reduction.rules), keys, self.keys.dense)
             }
             _ => Ok(None),
         };
@@ -140,7 +140,7 @@ impl GroupBy<'_> {
         let ops = self.reduction.ops();
         let usual = |op: &Op| {
             let rules = &self.reduction.rules;
-            let fits = |dtype| op.supports(dtype) && !rules.matter_for(*op, dtype);
+            let fits = |dtype| op.supports(dtype) && devices::knows(*op, dtype, rules);
             op.arity() == 1 && dtype.is_some_and(fits)
         };
         let asked: Vec<Op> = ops.iter().copied().filter(usual).collect();

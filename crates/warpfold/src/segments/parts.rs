@@ -2,6 +2,7 @@
 
 use super::Segmented;
 use crate::answer::{Answer, Column};
+use crate::devices;
 use crate::initial;
 use crate::reduction::Reduction;
 use warpfold_core::layout::View;
@@ -54,7 +55,7 @@ impl Segmented<'_> {
     ) -> Result<Answer> {
         let Segmented { reduction, segments } = self;
         let initial = initial::of(reduction, dtype)?;
-        let usual = |op: &&Op| !reduction.rules.matter_for(**op, dtype);
+        let usual = |op: &&Op| devices::knows(**op, dtype, &reduction.rules);
         let asked: Vec<Op> = reduction.ops().iter().filter(usual).copied().collect();
         let made = if shape.len() == 1 && !asked.is_empty() {
             ask(&asked, &segments.bounds(), initial)?

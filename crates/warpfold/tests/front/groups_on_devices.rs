@@ -104,6 +104,8 @@ fn every_operation(stream: &DeviceStream, rows: usize) {
         let values = Column::drawn(stream, dtype, rows, &mut random);
         let all = Reduction::new(unary(dtype)).wrap(true);
         compare(stream, &all, (&keys, &values), None, 1).unwrap();
+        let sample = Reduction::new([Op::Var, Op::Std, Op::Sum]).wrap(true).ddof(1);
+        compare(stream, &sample, (&keys, &values), None, 1).unwrap();
         let rules = all.clone().nan(NanPolicy::Omit).ddof(1);
         compare(stream, &rules, (&keys, &values), None, 1).unwrap();
         for op in [Op::Sum, Op::MinMax, Op::Mean] {

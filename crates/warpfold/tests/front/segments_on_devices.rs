@@ -109,8 +109,9 @@ fn every_operation(stream: &DeviceStream) {
         }
         let all = Reduction::new(unary(dtype)).wrap(true);
         let _ = compare(stream, &all, &sample, (0, 1), Segments::Offsets(&u64s));
-        let rules = all.clone().nan(NanPolicy::Omit).ddof(1);
-        let _ = compare(stream, &rules, &sample, (0, 1), Segments::Offsets(&u64s));
+        for rules in [all.clone().nan(NanPolicy::Omit).ddof(1), all.ddof(2)] {
+            let _ = compare(stream, &rules, &sample, (0, 1), Segments::Offsets(&u64s));
+        }
     }
 }
 
