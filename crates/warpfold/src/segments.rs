@@ -228,8 +228,8 @@ impl Segmented<'_> {
     /// # Devices
     /// An array in the memory of a device is reduced there, and one in the host's memory is
     /// sent to a device that is [named](Reduction::device). Kernels answer under the default
-    /// rules, of elements that follow each other and all have a value: what is asked of
-    /// floats, and of integers all but products, sums of squares and what is made of these.
+    /// rules and any `ddof`, of elements that follow each other and all have a value: what is
+    /// asked of floats, and of integers all but products, sums of squares and norms of these.
     /// The CPU answers the rest, of a copy, with the same bits; so it does where a segment
     /// has no answer, to say why.
     pub fn run<'a>(&self, array: impl Into<Array<'a>>) -> Result<Answer> {

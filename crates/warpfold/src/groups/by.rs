@@ -124,11 +124,12 @@ impl<'a> GroupBy<'a> {
     ///
     /// # Devices
     /// Columns in the memory of a device are reduced there, and those in the host's memory
-    /// are sent to a device that is [named](Reduction::device). Kernels answer sums, means,
-    /// norm1, extremes and counts under the default rules, by one column of integer keys that
-    /// are [dense](Keys::dense) or have no larger range than there are rows, in the order of
-    /// the keys, where every row has a key and a value. The CPU answers the rest, of a copy,
-    /// with the same bits; so it does where a group has no answer, to say why.
+    /// are sent to a device that is [named](Reduction::device). Kernels answer by
+    /// columns of integer keys, the ranges of which together have at most 64 bits, in the order
+    /// of the keys, where every row has a key and a value: all operations but products, ranges
+    /// and, of integers, sums of squares and norms of these, with any `ddof`; of
+    /// [dense](Keys::dense) keys sums, means, norm1, extremes and counts. The CPU answers the
+    /// rest, of a copy, with the same bits; so it does where a group has no answer, to say why.
     pub fn run<'v>(&self, values: impl Into<Array<'v>>) -> Result<Grouped> {
         self.reduction.until.check()?;
         fpenv::usual(|| self.answer_anywhere(vec![values.into()]))
