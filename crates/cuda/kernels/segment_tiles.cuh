@@ -224,16 +224,13 @@ struct TileSegments {
     // Dismisses segments that are not for here, or have no elements.
     __device__ __forceinline__ u32 dismiss_some()
     {
-        u32 elements = 0, empty = ~0u;
+        u32 elements = 0;
 #pragma unroll 1
         for (u32 j = lane; j - lane < groups; j += 32) {
             const u32 begin = room.bounds[min(j, groups - 1)], end = room.bounds[min(j, groups - 1) + 1], len = end - begin;
             const bool is_bad = begin > end || end == BEYOND, is_short = !is_bad && len <= all.most;
-            if (j < groups && (!is_short || len == 0)) {
+            if (j < groups && (!is_short || len == 0))
                 dismiss(all, first + j, {begin, len}, is_bad ? SegmentIs::BAD : is_short ? SegmentIs::EMPTY : SegmentIs::LONG);
-                if (is_short)
-                    empty = min(empty, j);
-            }
             elements += j < groups && is_short ? len : 0;
             const u32 aside = __ballot_sync(ALL_LANES, j < groups && !is_short);
             if (lane == 0)
@@ -242,12 +239,6 @@ struct TileSegments {
 #pragma unroll
         for (u32 d = 16; d > 0; d /= 2)
             elements += __shfl_xor_sync(ALL_LANES, elements, d);
-        // One for a warp: the same word is slow for many.
-        if (__any_sync(ALL_LANES, empty != ~0u)) {
-            empty = warp_min(empty);
-            if (lane == 0)
-                atomicMin(&all.notes[1], first + empty);
-        }
         __syncwarp();
         return elements;
     }

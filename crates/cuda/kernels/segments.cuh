@@ -44,13 +44,12 @@ struct Segments {
     u64 fixed;
     u64 count;          // segments
     void *out;
-    u64 *notes;         // ones before: the first segment that cannot be, and the first without elements
     u64 *counters;      // zero between launches: those of SegmentCounter; then a ticket for each listed segment
     u64 *list;          // of each listed segment the number of its first piece, and itself
     u64 *partials;      // what blocks leave of segments that they share: two for each block,
     u64 *wides;         // and the same in superaccumulators, where it was lost
     u64 *again;         // segments that are to be done once more: the first of some, and log2 of how many in the upper bits
-    u32 *overflow;      // set when a total does not fit its type
+    u32 *overflow;      // set when a segment has no answer: it cannot be, has no elements where some are needed, or its total does not fit
     u64 none;           // the answer of no elements
     u64 initial;        // an element that takes part in each segment, behind its own
     u32 has_initial;
@@ -59,6 +58,10 @@ struct Segments {
     u32 ask, absolute;
     u32 log_groups, most;
     u32 phase;
+    u32 needs_elements;
+
+    // The word may be in the host's memory, where an atomic operation takes a microsecond.
+    __device__ __forceinline__ void tell() const { *static_cast<volatile u32 *>(overflow) = 1; }
 
     static __device__ __forceinline__ u64 boundary(const void *of, u32 width, u64 i)
     {
@@ -322,12 +325,14 @@ __device__ __forceinline__ SegmentIs what_is(const Segments &all, u64 i, Span &s
     return span.len > all.most ? SegmentIs::LONG : SegmentIs::SHORT;
 }
 
-// What is done at once with a segment that is not short, by one thread. Empty ones are noted by the caller.
+// What is done at once with a segment that is not short, by one thread.
 __device__ __forceinline__ void dismiss(const Segments &all, u64 i, const Span &span, SegmentIs is)
 {
     if (is == SegmentIs::BAD) {
-        atomicMin(&all.notes[0], i);
+        all.tell();
     } else if (is == SegmentIs::EMPTY) {
+        if (all.needs_elements)
+            all.tell();
         write_none(all, i);
     } else if (is == SegmentIs::LONG) {
         const u64 pieces = (span.len + SEGMENT_PIECE - 1) / SEGMENT_PIECE;
@@ -468,7 +473,6 @@ struct BlockSegments {
     static constexpr u32 DONE = ~0u;
     // Where each begins, and its elements: DONE if there is nothing to do here.
     u32 begin[MOST_GROUPS], len[MOST_GROUPS];
-    u32 first_empty;
     // How many are to be done, and their elements.
     u32 count, elements;
 
@@ -476,7 +480,6 @@ struct BlockSegments {
     __device__ __forceinline__ void find_all(const Segments &all, u64 first, u32 groups)
     {
         if (threadIdx.x == 0) {
-            first_empty = ~0u;
             count = elements = 0;
         }
         __syncthreads();
@@ -489,11 +492,8 @@ struct BlockSegments {
                 const SegmentIs what = what_is(all, first + group, span);
                 is = what == SegmentIs::SHORT;
                 // What is done once more was dismissed the first time.
-                if (!is && all.phase == 0) {
+                if (!is && all.phase == 0)
                     dismiss(all, first + group, span, what);
-                    if (what == SegmentIs::EMPTY)
-                        atomicMin(&first_empty, group);
-                }
             }
             begin[group] = u32(span.begin);
             len[group] = is ? u32(span.len) : DONE;
@@ -510,9 +510,6 @@ struct BlockSegments {
             atomicAdd(&elements, mine);
         }
         __syncthreads();
-        // One for a block: the same word is slow for many.
-        if (threadIdx.x == 0 && first_empty != ~0u)
-            atomicMin(&all.notes[1], first + first_empty);
     }
 
     // What segments [base, beyond) of an array of `all` elements have together, if that fits. Where boundaries descend or lie it is some

@@ -164,7 +164,8 @@ impl Grouped<'_> {
         Ok((0..ops as u64).map(|i| first + 8 * count * i).collect())
     }
 
-    /// Answers the operations with an accumulator for each group; not where a key is no group's.
+    /// Answers the operations with an accumulator for each group, without a wait for the last one; not
+    /// where a key is no group's.
     ///
     /// # Safety
     /// As for [`Engine::group`], of the groups' keys.
@@ -173,6 +174,7 @@ impl Grouped<'_> {
         mut questions: Vec<Option<Question<'_>>>,
         to: &[Address],
         keys: u64,
+        is_dense: bool,
     ) -> Result<bool> {
         let (engine, stream) = (self.engine, self.stream);
         let device = &*engine.device;
@@ -199,10 +201,11 @@ impl Grouped<'_> {
             let overflows = may_overflow && scratch.saw_overflow(device, stream)?;
             self.answers.push((!overflows).then_some((to, question.answer.out)));
         }
-        // SAFETY: the kernels have left a word there.
-        unsafe { device.copy_out(stream, words[0], bytemuck::bytes_of_mut(&mut stranger))? };
-        // The copy waited already; this says what a kernel did wrong.
-        device.wait(stream)?;
+        if is_dense {
+            let stranger = bytemuck::bytes_of_mut(&mut stranger);
+            // SAFETY: the kernels have left a word there.
+            unsafe { device.copy_out(stream, words[0], stranger)? };
+        }
         Ok(stranger == [u64::MAX])
     }
 
@@ -343,7 +346,7 @@ impl Engine {
         if let Some((groups, questions)) = groups.as_ref().and_then(|g| Some((g, questions(g)?))) {
             let to = all.room(numbers.len(), groups.count)?;
             // SAFETY: passed on from the caller; the numbers of rows were made here.
-            if !unsafe { all.answer(questions, &to, groups.keys.len)? } {
+            if !unsafe { all.answer(questions, &to, groups.keys.len, dense.is_some())? } {
                 return Ok(None);
             }
             all.count = groups.count;
@@ -351,6 +354,8 @@ impl Engine {
                 let (present, count) = (all.present, groups.count);
                 // SAFETY: the kernel has left a mark for each group.
                 (all.count, all.order) = unsafe { all.numbering().leave_out(present, count)? };
+            } else {
+                self.device.wait(stream)?;
             }
         } else if dense.is_none() {
             // SAFETY: passed on from the caller.

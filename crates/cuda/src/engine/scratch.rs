@@ -117,7 +117,7 @@ pub(super) struct Scratch {
     /// leave for the last of them.
     shared: Workspace,
     partials: Workspace,
-    /// Where kernels note segments that have no answer, and keys that are no group's.
+    /// Where kernels note keys that are no group's.
     notes: Workspace,
     /// Of groups, unless a question has taken it.
     pub(super) groups: GroupMemory,
@@ -290,7 +290,7 @@ impl Scratch {
         Ok([shared, self.partials.reserve(device, stream, most, most)?.0])
     }
 
-    /// Two words in which kernels note segments that have no answer.
+    /// Two words for notes.
     pub(super) fn for_notes(&mut self, device: &dyn Device, stream: Stream) -> Result<Address> {
         self.notes.reserve(device, stream, 16, 16).map(|(address, _)| address)
     }

@@ -240,11 +240,10 @@ impl Plan {
     }
 }
 
-/// Scratch memory of launches: where they note segments, and totals that do not fit; what is
-/// zero between launches, and what is not.
+/// Scratch memory of launches: where they tell of segments that have no answer; what is zero
+/// between launches, and what is not.
 #[derive(Default)]
 struct Memory {
-    notes: Address,
     overflow: Address,
     shared: Address,
     left: Address,
@@ -271,7 +270,7 @@ impl Question<'_> {
             Boundaries::Fixed(len) => len,
             _ => 0,
         };
-        let Memory { notes, overflow, shared, left: list } = *memory;
+        let Memory { overflow, shared, left: list } = *memory;
         let partials = list + 16 * plan.listed;
         let wides = partials + 16 * MOST_WORDS as u64 * u64::from(plan.long_blocks);
         let again = wides + 16 * plan.wide as u64 * u64::from(plan.long_blocks);
@@ -283,7 +282,6 @@ impl Question<'_> {
             fixed,
             segments.count,
             to,
-            notes,
             shared,
             list,
             partials,
@@ -296,7 +294,7 @@ impl Question<'_> {
             two(ends.1 as u32, answer.out.size() as u32),
             two(answer.asked(), u32::from(answer.kind == Kind::AbsSum)),
             two(plan.log_groups, plan.most as u32),
-            two(phase, 0),
+            two(phase, u32::from(self.none.is_none())),
         ])
     }
 
@@ -324,23 +322,6 @@ pub(super) fn none(op: Op, dtype: DType) -> Option<u64> {
     Some(value.first().to_bits())
 }
 
-/// The first segments that are noted, if some are; waits for them.
-///
-/// # Safety
-/// The two words are there.
-unsafe fn read_notes(
-    device: &dyn Device,
-    notes: Address,
-    stream: Stream,
-) -> Result<[Option<u64>; 2]> {
-    let mut words = [0u64; 2];
-    // SAFETY: passed on from the caller.
-    unsafe { device.copy_out(stream, notes, bytemuck::bytes_of_mut(&mut words))? };
-    // The copy waited already; this says what a kernel did wrong.
-    device.wait(stream)?;
-    Ok(words.map(|word| (word != u64::MAX).then_some(word)))
-}
-
 impl Engine {
     /// The answers of operations about each segment of an array, as core finishes them
     /// under the default rules; waits for them, once. `None` where no kernel makes them, and
@@ -364,15 +345,16 @@ impl Engine {
         initial: Option<Scalar>,
         stream: Stream,
     ) -> Result<Vec<Option<Numbers>>> {
-        let answer = |_, question: &Question<'_>, scratch: &mut Scratch| {
-            // SAFETY: passed on from the caller.
-            unsafe { self.answer_segments(question, scratch, stream) }
+        let answer = |questions: &[Option<Question<'_>>], scratch: &mut Scratch| {
+            let one = |question: &Option<Question<'_>>| match question {
+                // SAFETY: passed on from the caller.
+                Some(question) => unsafe { self.answer_segments(question, scratch, stream) },
+                None => Ok(None),
+            };
+            questions.iter().map(one).collect()
         };
         // SAFETY: passed on from the caller.
-        let all = unsafe {
-            self.each_of_segments(&known(numbers), array, segments, initial, stream, answer)?
-        };
-        Ok(all.into_iter().map(Option::flatten).collect())
+        unsafe { self.all_of_segments(&known(numbers), array, segments, initial, stream, answer) }
     }
 
     /// The same, left in the device's memory, of each operation at an address of its own. Waits
@@ -395,33 +377,47 @@ impl Engine {
         stream: Stream,
     ) -> Result<Vec<bool>> {
         let outputs = usize::try_from(segments.count).unwrap_or(usize::MAX);
-        let answer = |i: usize, question: &Question<'_>, scratch: &mut Scratch| {
-            let Some(&to) = to.get(i) else { return Ok(false) };
-            check_alignment(to, outputs, question.answer.out)?;
-            // SAFETY: passed on from the caller.
-            unsafe { self.leave_segments(question, to, scratch, stream) }
+        let answer = |questions: &[Option<Question<'_>>], scratch: &mut Scratch| {
+            let mut made = vec![false; questions.len()];
+            let each = || questions.iter().zip(to).enumerate();
+            for (i, (question, &to)) in each() {
+                let Some(question) = question else { continue };
+                check_alignment(to, outputs, question.answer.out)?;
+                self.remember_segments(question)?;
+                // SAFETY: passed on from the caller.
+                unsafe { self.launch_segments(question, to, scratch.overflow(), scratch, stream)? };
+                made[i] = true;
+            }
+            if !scratch.saw_overflow(&*self.device, stream)? {
+                return Ok(made);
+            }
+            // Some segment has no answer to one of them.
+            for (i, (question, &to)) in each() {
+                if let Some(question) = question {
+                    // SAFETY: as above.
+                    made[i] = unsafe { self.leave_segments(question, to, scratch, stream)? };
+                }
+            }
+            Ok(made)
         };
         // SAFETY: passed on from the caller.
-        let all = unsafe {
-            self.each_of_segments(&known(numbers), array, segments, initial, stream, answer)?
-        };
-        Ok(all.into_iter().map(|made| made == Some(true)).collect())
+        unsafe { self.all_of_segments(&known(numbers), array, segments, initial, stream, answer) }
     }
 
-    /// What `answer` makes of each operation for which there is a kernel, and of its number.
+    /// What `answer` makes of the operations, where there are kernels for them.
     ///
     /// # Safety
     /// As for [`numbers_of_segments`](Self::numbers_of_segments), of the array, until the stream was
     /// waited for.
-    unsafe fn each_of_segments<R>(
+    unsafe fn all_of_segments<R>(
         &self,
         numbers: &[Number],
         array: Array,
         segments: &Segments,
         initial: Option<Scalar>,
         stream: Stream,
-        mut answer: impl FnMut(usize, &Question<'_>, &mut Scratch) -> Result<R>,
-    ) -> Result<Vec<Option<R>>> {
+        answer: impl FnOnce(&[Option<Question<'_>>], &mut Scratch) -> Result<R>,
+    ) -> Result<R> {
         self.check_readable(&array.into())?;
         segments.check(&**self.device())?;
         let fits = initial.is_none_or(|value| value.dtype() == array.dtype);
@@ -440,12 +436,12 @@ impl Engine {
             // SAFETY: passed on from the caller; the room was made here.
             unsafe { self.widen(array, least, address, stream)? };
         }
-        let mut one = |(i, &number): (usize, &Number)| {
+        let question = |&number: &Number| {
             let array = if is_widened(number.op, array.dtype) { wide } else { array };
-            let question = self.question_of_segments(number, array, segments, initial);
-            question.filter(|_| fits).map(|question| answer(i, &question, &mut scratch)).transpose()
+            self.question_of_segments(number, array, segments, initial).filter(|_| fits)
         };
-        let all = numbers.iter().enumerate().map(&mut one).collect();
+        let questions: Vec<Option<Question<'_>>> = numbers.iter().map(question).collect();
+        let all = answer(&questions, &mut scratch);
         scratch.chosen.keep_below(&*self.device, stream, self.machine().workspace())?;
         all
     }
@@ -470,17 +466,19 @@ impl Engine {
         stream: Stream,
     ) -> Result<bool> {
         let outputs = usize::try_from(segments.count).unwrap_or(usize::MAX);
-        let launch = |_, question: &Question<'_>, scratch: &mut Scratch| {
+        let launch = |questions: &[Option<Question<'_>>], scratch: &mut Scratch| {
+            let [Some(question)] = questions else { return Ok(false) };
             check_alignment(to, outputs, question.answer.out)?;
             self.remember_segments(question)?;
+            // Nobody looks whether all segments have an answer.
+            let overflow = scratch.for_notes(&*self.device, stream)?;
             // SAFETY: passed on from the caller.
-            unsafe { self.launch_segments(question, to, scratch, stream) }
+            unsafe { self.launch_segments(question, to, overflow, scratch, stream)? };
+            Ok(true)
         };
+        let number = [number.into()];
         // SAFETY: passed on from the caller.
-        let made = unsafe {
-            self.each_of_segments(&[number.into()], array, segments, None, stream, launch)?
-        };
-        Ok(made[0].is_some())
+        unsafe { self.all_of_segments(&number, array, segments, None, stream, launch) }
     }
 
     /// The question, if a kernel answers it.
@@ -562,20 +560,15 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let device = &**self.device();
-        let Question { answer, array, .. } = question;
         self.remember_segments(question)?;
+        let overflow = scratch.overflow();
         // SAFETY: passed on from the caller.
-        let notes = unsafe { self.launch_segments(question, to, scratch, stream)? };
-        let may_overflow = answer.may_overflow(usize::try_from(array.len).unwrap_or(usize::MAX));
-        let overflowed = may_overflow && scratch.saw_overflow(device, stream)?;
-        // SAFETY: the notes were made by the launch.
-        let [bad, empty] = unsafe { read_notes(device, notes, stream)? };
-        Ok(bad.is_none() && !overflowed && (empty.is_none() || question.none.is_some()))
+        unsafe { self.launch_segments(question, to, overflow, scratch, stream)? };
+        Ok(!scratch.saw_overflow(&*self.device, stream)?)
     }
 
-    /// Launches what leaves the answers at `to`. Returns where the first segment is noted
-    /// that cannot be, and the first one without elements.
+    /// Launches what leaves the answers at `to`, and sets the word at `overflow` where a segment
+    /// has none.
     ///
     /// # Safety
     /// As for [`numbers_of_segments`](Self::numbers_of_segments), until the stream was waited
@@ -584,9 +577,10 @@ impl Engine {
         &self,
         question: &Question<'_>,
         to: Address,
+        overflow: Address,
         scratch: &mut Scratch,
         stream: Stream,
-    ) -> Result<Address> {
+    ) -> Result<()> {
         let device = &*self.device;
         let plan = &question.plan;
         let dtype = question.answer.dtype;
@@ -594,10 +588,7 @@ impl Engine {
         let second = (plan.long_blocks, THREADS as u32, Program::Segments(plan.tally, dtype));
         let [zeros, left] = plan.workspace(question.segments.count);
         let [shared, left] = scratch.for_views(device, stream, zeros, left)?;
-        let notes = scratch.for_notes(device, stream)?;
-        let memory = Memory { notes, overflow: scratch.overflow(), shared, left };
-        // SAFETY: the notes are two words.
-        unsafe { device.fill(stream, notes, 0xff, 16)? };
+        let memory = Memory { overflow, shared, left };
         for (phase, (blocks, threads, program)) in [first, second].into_iter().enumerate() {
             if blocks == 0 {
                 continue;
@@ -610,7 +601,7 @@ impl Engine {
             // uses the scratch memory, which has room for all that are long.
             unsafe { device.launch(stream, kernel, &launch, &[block])? };
         }
-        Ok(notes)
+        Ok(())
     }
 }
 
