@@ -192,7 +192,8 @@ impl Plan {
             return None;
         }
         let at_once = device.blocks_at_once(Program::Segments(tally, answer.dtype).blocks());
-        let left = if tiles { pieces.max(count >> TILE_LOG_GROUPS).max(1) } else { pieces };
+        // As many runs may have to be done once more, each of which takes its time.
+        let left = if tiles { pieces.max(count >> SEGMENT_LOG_SOME).max(1) } else { pieces };
         let long_blocks = match listed {
             0 if !tiles => 0,
             _ => u64::from(at_once).min(left) as u32,
