@@ -1,8 +1,9 @@
 //! Numbers of rows by their keys, and the order of the keys: `kernels/number.cu`.
 //!
 //! Keys that have no larger range than there are rows are numbers as they are, less the least of
-//! them. Others are entered in a table, whose keys are put in order. Where neither is of use rows
-//! are put in the order of their keys. Several columns of keys are one, of which each is a digit.
+//! them. Others are entered in a table, whose keys are put in order. Or the rows themselves are put
+//! in the order of their keys, which takes longer and does for any number of groups and any
+//! operation. Several columns of keys are one, of which each is a digit.
 
 use super::catalogue::{GROUP_ROWS, GROUP_THREADS, ORDER_DIGITS, ORDER_EDGES};
 use super::kernels::Program;
@@ -356,9 +357,8 @@ impl Numbering<'_> {
         let (found_count, others) = (counts_at + counts, keyed(1));
         // SAFETY: the words are in the memory that was made here.
         unsafe { device.fill(stream, found_count, 0, 8)? };
-        let all =
-            Parameters { found: keyed(0), others, counts: counts_at, ..Parameters::default() };
-        Ok(Parameters { found_count, to: found_count + 8, ..all })
+        let (found, counts) = (keyed(0), counts_at);
+        Ok(Parameters { found, others, counts, found_count, ..Parameters::default() })
     }
 
     /// Puts keys of some bits in order, and places beside them.
@@ -387,7 +387,7 @@ impl Numbering<'_> {
     fn counts(&self, all: &Parameters) -> Result<[u32; 2]> {
         let mut counts = [0u32; 2];
         let bytes = bytemuck::cast_slice_mut(&mut counts);
-        // SAFETY: the words are in memory that `found` has made.
+        // SAFETY: the words are in memory that `keyed` has made.
         unsafe { self.engine.device.copy_out(self.stream, all.found_count, bytes)? };
         Ok(counts)
     }
