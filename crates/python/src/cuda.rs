@@ -517,7 +517,7 @@ impl Asked<'_> {
         };
         let places = numbers.iter().map(place).collect::<PyResult<Vec<_>>>()?;
         let to: Vec<u64> = places.iter().map(Place::address).collect();
-        let own = matches!(places.first(), Some(Place::Own(_)));
+        let own = places.iter().any(|place| matches!(place, Place::Own(_)));
         let made = py.detach(|| leave(&numbers, &to, own));
         let mut made = made.map_err(|error| failure(py, &error))?.into_iter();
         let mut given = numbers.iter().zip(places);

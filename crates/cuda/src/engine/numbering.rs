@@ -508,3 +508,17 @@ impl Numbering<'_> {
         n.div_ceil(TILE).clamp(1, u64::from(most))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::archive;
+    use super::*;
+
+    #[test]
+    fn kernels_take_blocks_of_this_size() {
+        let bytes = Parameters::default().block(Phase::Positions).bytes().len();
+        let ptx = archive::module("number_u64", (9, 0)).unwrap();
+        let parameter = format!(".param .align 8 .b8 number_u64_param_0[{bytes}]");
+        assert!(ptx.contains(&parameter), "no {parameter}");
+    }
+}

@@ -9,7 +9,7 @@ use crate::segments::Segmented;
 use crate::segments::parts::Made;
 use std::sync::Arc;
 use warpfold_core::layout::View;
-use warpfold_core::op::Rules;
+use warpfold_core::op::{Numbers, Rules};
 use warpfold_core::{Op, Result, Scalar, fpenv};
 use warpfold_cpu::{Bounds, Indices};
 use warpfold_cuda::engine::{Array, Boundaries, Segments, Width};
@@ -128,7 +128,12 @@ unsafe fn ask(
     let all =
         unsafe { engine.numbers_of_segments(&asked, array, &sent.segments, initial, stream) }?;
     let mut all = all.into_iter();
-    Ok(ops.iter().map(|&op| all.by_ref().take(parts(op).len()).collect()).collect())
+    let its = |&op: &Op| {
+        // All of them, before one that is not there ends what is collected.
+        let its: Vec<Option<Numbers>> = all.by_ref().take(parts(op).len()).collect();
+        its.into_iter().collect()
+    };
+    Ok(ops.iter().map(its).collect())
 }
 
 impl Opened {

@@ -107,6 +107,10 @@ fn every_operation(stream: &DeviceStream) {
             let overflows = matches!(made, Err(Error::InSegment { .. }));
             assert!(made.is_ok() || overflows, "{op} of {dtype}: {made:?}");
         }
+        // Extremes have no answer of nothing; what is made of them has, and so has what comes behind.
+        let beside = Reduction::new([Op::NormInf, Op::Var, Op::Mean, Op::CountNonzero]);
+        let made = compare(stream, &beside, &sample, (0, 1), Segments::Offsets(&i32s));
+        assert!(made.is_ok(), "{made:?}");
         let all = Reduction::new(unary(dtype)).wrap(true);
         let _ = compare(stream, &all, &sample, (0, 1), Segments::Offsets(&u64s));
         for rules in [all.clone().nan(NanPolicy::Omit).ddof(1), all.ddof(2)] {
