@@ -4,6 +4,9 @@
 //! them. Others are entered in a table, whose keys are put in order. Or the rows themselves are put
 //! in the order of their keys, which takes longer and does for any number of groups and any
 //! operation. Several columns of keys are one, of which each is a digit.
+//!
+//! The table is probed linearly (Knuth, *The Art of Computer Programming*, 6.4); the sort goes from the
+//! lowest digit to the highest (5.2.5).
 
 use super::catalogue::{GROUP_ROWS, GROUP_THREADS, ORDER_DIGITS, ORDER_EDGES};
 use super::kernels::Program;
