@@ -21,14 +21,12 @@ pub struct Grouped<'e> {
     stream: Stream,
     memory: GroupMemory,
     keys: Option<Joined>,
-    /// How many groups there are, in which order.
+    /// How many groups there are, and in which order: without places where answers are in it already.
     count: u64,
     order: Order,
     /// Where the answers to each operation are, and their type; none where no kernel makes them
     /// or a total does not fit.
     answers: Vec<Option<(Address, DType)>>,
-    /// Whether they are in the order of the keys already.
-    is_sorted: bool,
     present: Address,
 }
 
@@ -87,8 +85,7 @@ impl Grouped<'_> {
     pub unsafe fn numbers_into(&mut self, place: usize, to: Address) -> Result<()> {
         let made = self.answers.get(place).copied().flatten();
         let Some((from, dtype)) = made else { return Ok(()) };
-        let count = self.count;
-        let order = if self.is_sorted { Order::default() } else { self.order };
+        let (count, order) = (self.count, self.order);
         // SAFETY: passed on from the caller; there are answers of all groups.
         unsafe { self.numbering().pick_into(order, (from, dtype.size()), count, to) }
     }
@@ -222,14 +219,14 @@ impl Grouped<'_> {
         let (engine, stream) = (self.engine, self.stream);
         // SAFETY: passed on from the caller.
         let sorted = unsafe { self.numbering().sort_rows(joined)? };
-        (self.count, self.order, self.is_sorted) = (sorted.count, sorted.order, true);
+        (self.count, self.order) = (sorted.count, sorted.order);
         // SAFETY: passed on from the caller.
         let (array, segments) = unsafe { self.numbering().segments(&sorted, values)? };
         let to = self.room(numbers.len(), sorted.count)?;
         let has_kernel = |number: &Number| has_segments(*number, values.dtype);
-        let asked: Vec<Number> = numbers.iter().copied().filter(has_kernel).collect();
-        let its = numbers.iter().zip(&to).filter(|&(number, _)| has_kernel(number));
-        let its: Vec<Address> = its.map(|(_, &to)| to).collect();
+        let both = numbers.iter().copied().zip(to.iter().copied());
+        let (asked, its): (Vec<Number>, Vec<Address>) =
+            both.filter(|(number, _)| has_kernel(number)).unzip();
         // SAFETY: elements and offsets were left there, and there is room for the answers.
         let made = unsafe {
             engine.numbers_of_segments_into(&asked, array, &segments, None, &its, stream)?
@@ -322,7 +319,6 @@ impl Engine {
             count: 0,
             order: Order::default(),
             answers: Vec::new(),
-            is_sorted: false,
             present: 0,
         };
         // Where some operation needs rows in order, others are as quick with these.

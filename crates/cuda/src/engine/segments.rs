@@ -443,7 +443,9 @@ impl Engine {
         };
         let questions: Vec<Option<Question<'_>>> = numbers.iter().map(question).collect();
         let all = answer(&questions, &mut scratch);
-        scratch.chosen.keep_below(&*self.device, stream, self.machine().workspace())?;
+        if least.is_some() {
+            scratch.chosen.keep_below(&*self.device, stream, self.machine().workspace())?;
+        }
         all
     }
 
