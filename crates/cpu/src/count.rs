@@ -81,9 +81,10 @@ impl<T: Element> Count<'_, T> {
             for (i, x) in rows.remainder().iter().enumerate() {
                 add(i, x);
             }
-            let [nonzero, nans] = lanes.map(|lanes| lanes.map(Into::into).iter().sum::<u64>());
-            counted.nonzero += nonzero;
-            counted.nans += nans;
+            for (&nonzero, &nans) in lanes[0].iter().zip(&lanes[1]) {
+                counted.nonzero += Into::<u64>::into(nonzero);
+                counted.nans += Into::<u64>::into(nans);
+            }
         }
         counted
     }

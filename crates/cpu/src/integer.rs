@@ -188,7 +188,7 @@ impl<T: Integer, M: Term> Kernel for IntegerSum<'_, T, M> {
                     sums[i] = sums[i].wrapping_add(term as i32);
                 });
                 // No sum has wrapped.
-                total += sums.iter().map(|&s| i128::from(s)).sum::<i128>();
+                total += total_of(&sums);
             }
             return (total, 0);
         }
@@ -199,14 +199,13 @@ impl<T: Integer, M: Term> Kernel for IntegerSum<'_, T, M> {
             self.for_each_row::<LANES>(0..n, |i, term| {
                 sums[i] = sums[i].wrapping_add(u64::from(term as u32 ^ flip));
             });
-            let total: i128 = sums.iter().map(|&s| i128::from(s)).sum();
-            return (total - n as i128 * i128::from(flip), 0);
+            return (total_of(&sums) - n as i128 * i128::from(flip), 0);
         }
         // A term below 2^32 in magnitude: 2^30 of them in 64 bits.
         if !(T::LONG || M::PRODUCT && size_of::<T>() == 4) {
             let mut sums = [0i64; LANES];
             self.for_each_row::<LANES>(0..n, |i, term| sums[i] = sums[i].wrapping_add(term));
-            return (sums.iter().map(|&s| i128::from(s)).sum(), 0);
+            return (total_of(&sums), 0);
         }
         // Unknown to compilers: with a 0 that they know they unroll the row, and make no vectors of it.
         let flip = core::hint::black_box(if M::unsigned::<T>() { 0 } else { 1u64 << 63 });
@@ -217,12 +216,18 @@ impl<T: Integer, M: Term> Kernel for IntegerSum<'_, T, M> {
             wrapped[i] = wrapped[i].wrapping_add(term);
             highs[i] = highs[i].wrapping_add(term >> 32);
         });
-        let lane = |(&wrapped, &high): (&u64, &u64)| {
-            i128::from(wrapped.wrapping_sub(high << 32)) + (i128::from(high) << 32)
-        };
-        let total: i128 = wrapped.iter().zip(&highs).map(lane).sum();
-        (total - n as i128 * i128::from(flip), 0)
+        let mut total = -(n as i128) * i128::from(flip);
+        for (&wrapped, &high) in wrapped.iter().zip(&highs) {
+            total += i128::from(wrapped.wrapping_sub(high << 32)) + (i128::from(high) << 32);
+        }
+        (total, 0)
     }
+}
+
+/// The sum of lanes. A function of its own, for all types and instruction sets.
+#[inline(never)]
+fn total_of<T: Copy + Into<i128>>(sums: &[T]) -> i128 {
+    sums.iter().map(|&sum| sum.into()).sum()
 }
 
 /// Sums bytes, eight of them in each step of a lane.

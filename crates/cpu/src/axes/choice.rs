@@ -6,7 +6,7 @@ use super::exponentials::Exponentials;
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
 use super::factors::{Factors, SIGNED, TRUTH, UNSIGNED};
 use super::finish::Asked;
-use super::floats::{Alone, Floats, Operands, Paired};
+use super::floats::Floats;
 use super::fold::{Fold, RaggedFold, Use};
 use super::integers::{LongPowers, LongTotals, MAGNITUDES, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
@@ -18,6 +18,7 @@ use super::products::Products;
 use super::ranged::Ranged;
 use super::round::Narrow;
 use super::short;
+use super::sums::{Alone, Operands, Paired};
 use super::words::{Word, flip, with_word};
 use crate::exact::Widen;
 use crate::integer::Integer;
@@ -230,12 +231,12 @@ impl<U: Use> Choice<'_, U> {
         }
         match self.dtype.known() {
             Known::F32 => {
-                let fold = Floats::new(self.isa, half, DType::F64, Plain);
-                Some(Chosen::new(self.of, fold as Floats<Alone<f32>, _, 3>))
+                let fold = Floats::new::<Alone<f32>, _, 3>(self.isa, half, DType::F64, Plain);
+                Some(Chosen::new(self.of, fold))
             }
             Known::F64 => {
-                let fold = Floats::new(self.isa, half, DType::F64, FinePlain);
-                Some(Chosen::new(self.of, fold as Floats<Alone<f64>, _, 4>))
+                let fold = Floats::new::<Alone<f64>, _, 4>(self.isa, half, DType::F64, FinePlain);
+                Some(Chosen::new(self.of, fold))
             }
             _ => None,
         }
@@ -307,11 +308,7 @@ impl<U: Use> Choice<'_, U> {
     }
 
     /// Accumulators of f64, and what answers outputs of infinities and NaNs, and those of any elements.
-    fn with_surveys<M: Measure<P>, const P: usize>(
-        &self,
-        mut chosen: Chosen<U>,
-        again: Floats<Alone<f64>, M, P>,
-    ) -> Chosen<U> {
+    fn with_surveys(&self, mut chosen: Chosen<U>, again: Floats<f64>) -> Chosen<U> {
         chosen.stages.insert(1, self.of.fold(again.specials()));
         chosen.then(self.of, again.surveyed())
     }
@@ -328,8 +325,8 @@ impl<U: Use> Choice<'_, U> {
         &self,
         asked: Asked,
         measure: M,
-    ) -> Option<Floats<O, M, P>> {
-        let mut floats = Floats::new(self.isa, asked, self.dtype, measure);
+    ) -> Option<Floats<O::Item>> {
+        let mut floats = Floats::new::<O, M, P>(self.isa, asked, self.dtype, measure);
         floats.short |= self.widened;
         fpenv::is_usual().then_some(floats)
     }

@@ -474,7 +474,8 @@ impl<O: Order> Kernel for Search<'_, O> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> (O::Word, usize) {
         let Search(order, items) = self;
-        let [glance, searched] = [GLANCE, SEARCHED].map(|bytes| bytes / size_of::<O::Word>());
+        let size = size_of::<O::Word>();
+        let (glance, searched) = (GLANCE / size, SEARCHED / size);
         let mut first = items.len();
         if first >= 2 * glance {
             first = glance;
@@ -579,6 +580,10 @@ impl<O: Order> Lanes for First<O> {
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         to.iter_mut().zip(words.b).for_each(|(to, &at)| *to = u64::from(at));
-        request.missing.extend((0..to.len()).filter(|&i| self.order.is_none(words.a[i])));
+        for (i, &word) in words.a[..to.len()].iter().enumerate() {
+            if self.order.is_none(word) {
+                request.missing.push(i);
+            }
+        }
     }
 }

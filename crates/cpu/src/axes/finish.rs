@@ -335,7 +335,9 @@ impl Finish<'_> {
         let divisor = |n: f64| if ASKED == MEAN { n } else { n * (n - ddof as f64) };
         let mut inverses = [1.0 / divisor(self.lens[0]); TOGETHER];
         if self.lens[..count].iter().fold(false, |other, &n| other | (n != self.lens[0])) {
-            inverses = self.lens.map(|n| 1.0 / divisor(n));
+            for i in 0..TOGETHER {
+                inverses[i] = 1.0 / divisor(self.lens[i]);
+            }
         }
         for (i, &inverse) in inverses[..count].iter().enumerate() {
             let (number, there) = self.number::<ASKED>(i, ddof, inverse);

@@ -26,6 +26,7 @@ impl<W: Word, const MAGNITUDES: bool> Lanes for Totals<W, MAGNITUDES> {
     type B = ();
     type C = ();
     const START: (i64, (), ()) = (0, (), ());
+    const MEANS: bool = true;
 
     #[inline(always)]
     fn take(self, a: &mut i64, (): &mut (), (): &mut (), x: W, _: u32) {
@@ -113,6 +114,7 @@ impl<const OF: u8> Lanes for LongTotals<OF> {
     type B = i64;
     type C = ();
     const START: (i64, i64, ()) = (0, 0, ());
+    const MEANS: bool = true;
 
     #[inline(always)]
     fn take(self, a: &mut i64, b: &mut i64, (): &mut (), x: i64, _: u32) {
@@ -191,6 +193,7 @@ impl<W: Word> Lanes for ShortPowers<W> {
     type B = u64;
     type C = ();
     const START: (i64, u64, ()) = (0, 0, ());
+    const MEANS: bool = true;
 
     #[inline(always)]
     fn take(self, a: &mut i64, b: &mut u64, (): &mut (), x: W, _: u32) {
@@ -309,6 +312,7 @@ impl<T: Integer> Lanes for Powers<T> {
     type B = u64;
     type C = u64;
     const START: (i64, u64, u64) = (0, 0, 0);
+    const MEANS: bool = true;
 
     #[inline(always)]
     fn take(self, a: &mut i64, b: &mut u64, c: &mut u64, x: T, _: u32) {

@@ -28,6 +28,8 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     const START: (Self::A, Self::B, Self::C);
     /// The most outputs together that may be [settled](Cells::is_settled).
     const MOST_SETTLED: usize = 0;
+    /// Whether [`ShortAsked::Mean`] may be asked for.
+    const MEANS: bool = false;
 
     /// Takes in an element at position `at`, which is beyond those before.
     fn take(self, a: &mut Self::A, b: &mut Self::B, c: &mut Self::C, x: Self::Item, at: u32);
@@ -237,9 +239,10 @@ impl<L: Lanes> Cells for LanedCells<L> {
             ShortAsked::Words => {
                 dispatch_accumulators(isa, FewLanes::<L, false> { rows, len, lanes, to })
             }
-            ShortAsked::Mean => {
+            ShortAsked::Mean if const { L::MEANS } => {
                 dispatch_accumulators(isa, FewLanes::<L, true> { rows, len, lanes, to })
             }
+            ShortAsked::Mean => return None,
         };
         found.then(Left::new)
     }
@@ -258,7 +261,7 @@ impl<L: Lanes> Cells for LanedCells<L> {
     }
 
     fn is_settled(&self) -> bool {
-        self.a.iter().all(|&a| self.fold.lanes.is_settled(a))
+        (const { L::MOST_SETTLED > 0 }) && self.a.iter().all(|&a| self.fold.lanes.is_settled(a))
     }
 }
 

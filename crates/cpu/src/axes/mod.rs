@@ -30,6 +30,7 @@ mod run;
 mod short;
 mod squares;
 mod strips;
+mod sums;
 mod survey;
 mod turned;
 mod walk;

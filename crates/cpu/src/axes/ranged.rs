@@ -8,7 +8,7 @@
 //! does. Outputs whose magnitudes are too far apart are left to others.
 
 use super::finish::{Asked, Intervals, Request, Scratch, TOGETHER, Wanted};
-use super::floats::Alone;
+use super::sums::Alone;
 use super::fold::{
     Accumulators, Cells, Fold, Left, RaggedCells, RaggedFold, begin_with, of_one_fold,
 };

@@ -9,7 +9,7 @@
 //! is rounded by. What is not certain is left to accumulators that can do more.
 
 use super::finish::Asked;
-use super::floats::Operands;
+use super::sums::Operands;
 use super::fold::Left;
 use super::measures::two_sums;
 use super::round::{Narrow, two_sum};
@@ -497,17 +497,18 @@ impl<O: Operands> Short<O> {
         }
         let [mut high, mut least, more, mut most] = parts;
         let share = self.len as f64 * f64::EPSILON;
-        let far = most[..group].iter().fold(false, |far, &off| far | (off != 0.0));
+        let mut far = false;
         // By a few operations, whose ends are taken apart by what these round.
         let mut ends = [[0.0; GROUP]; 2];
         for i in 0..group {
             let magnitudes = least[i].abs() + more[i].abs();
             let off = most[i] * share + magnitudes * (2.0 * f64::EPSILON) + f64::MIN_POSITIVE;
             let off = if most[i] == 0.0 { 0.0 } else { off };
+            far |= most[i] != 0.0;
             let rest = least[i] + more[i];
             (ends[0][i], ends[1][i]) = (rest - off, rest + off);
         }
-        if out.put(at, &high[..group], ends.each_ref().map(|end| &end[..group])) {
+        if out.put(at, &high[..group], [&ends[0][..group], &ends[1][..group]]) {
             return far;
         }
         // Of f64 an infinite sum may be too large only.
@@ -516,20 +517,7 @@ impl<O: Operands> Short<O> {
             // SAFETY: passed on from the caller.
             special = unsafe { self.small::<S, TERM>(at) };
         }
-        for i in 0..group {
-            let (s, [sum, low]) = (high[i], two_sum(high[i], least[i]));
-            // Each sum is rounded, by at most half of this share of the magnitudes.
-            let off = if most[i] == 0.0 { 0.0 } else { most[i] * share + f64::MIN_POSITIVE };
-            // To odd, so that what is far below still says which way the middle is left, unless
-            // little is left of the sum itself.
-            let [a, b] = [more[i] - off, more[i] + off].map(|x| sum_to_odd(low, x));
-            let (far, unknown) = (sum.abs() * 1e-12, f64::INFINITY);
-            let ends = if (a.abs() <= far) & (b.abs() <= far) { [a, b] } else { [unknown; 2] };
-            // Infinities and NaNs of shorter floats are the answers.
-            let (special, known) = (!special[i].is_finite(), if Self::WIDE { 0.0 } else { s });
-            high[i] = if special { known } else { sum };
-            [least[i], most[i]] = if special { [0.0; 2] } else { ends };
-        }
+        narrow_ends([&mut high, &mut least, &mut most], [&more, &special], share, Self::WIDE);
         let special = Self::WIDE.then_some(&special[..group]);
         settle(at, &high[..group], [&least[..group], &most[..group]], special, out, left);
         far
@@ -584,6 +572,32 @@ impl<O: Operands> Short<O> {
     }
 }
 
+/// Makes sums, the sums of their errors, and the magnitudes of the errors of those sums, of which `more`
+/// are the sums, one number each and what has to be added to it at least and at most. A function of its
+/// own: it runs seldom, and has nothing to do with terms.
+#[inline(never)]
+fn narrow_ends(
+    [high, least, most]: [&mut [f64; GROUP]; 3],
+    [more, special]: [&[f64; GROUP]; 2],
+    share: f64,
+    is_wide: bool,
+) {
+    for i in 0..GROUP {
+        let (s, [sum, low]) = (high[i], two_sum(high[i], least[i]));
+        // Each sum is rounded, by at most half of this share of the magnitudes.
+        let off = if most[i] == 0.0 { 0.0 } else { most[i] * share + f64::MIN_POSITIVE };
+        // To odd, so that what is far below still says which way the middle is left, unless
+        // little is left of the sum itself.
+        let (a, b) = (sum_to_odd(low, more[i] - off), sum_to_odd(low, more[i] + off));
+        let (far, unknown) = (sum.abs() * 1e-12, f64::INFINITY);
+        let ends = if (a.abs() <= far) & (b.abs() <= far) { [a, b] } else { [unknown; 2] };
+        // Infinities and NaNs of shorter floats are the answers.
+        let (special, known) = (!special[i].is_finite(), if is_wide { 0.0 } else { s });
+        high[i] = if special { known } else { sum };
+        [least[i], most[i]] = if special { [0.0; 2] } else { ends };
+    }
+}
+
 /// Hands the sums of columns to `out`, and those of `special` that are infinite or NaN; the columns of
 /// which it is not sure are left.
 #[inline(always)]
@@ -601,8 +615,14 @@ fn settle<const N: usize>(
     if let Some(special) = special
         && !out.set(at, special)
     {
-        left.extend((0..special.len()).filter(|&i| !special[i].is_finite()).map(|i| at + i));
+        leave_special(at, special, left);
     }
+}
+
+/// Leaves the columns whose sums are infinite or NaN.
+#[inline(never)]
+fn leave_special(at: usize, sums: &[f64], left: &mut Left) {
+    left.extend((0..sums.len()).filter(|&i| !sums[i].is_finite()).map(|i| at + i));
 }
 
 /// Leaves the columns that `out` is not sure of: a loop of its own, since it runs seldom.
@@ -614,8 +634,15 @@ fn unsure<const N: usize>(
     out: &mut impl Out,
     left: &mut Left,
 ) {
-    let unsure = |i: &usize| !out.put(at + i, &high[*i..=*i], low.map(|low| &low[*i..=*i]));
-    left.extend((0..high.len()).filter(unsure).map(|i| at + i));
+    for i in 0..high.len() {
+        let mut rest = low;
+        for low in &mut rest {
+            *low = &low[i..=i];
+        }
+        if !out.put(at + i, &high[i..=i], rest) {
+            left.push(at + i);
+        }
+    }
 }
 
 /// Whether sums of so many f32 lose nothing in f64, `most` being the bits of the largest
@@ -845,8 +872,8 @@ impl<T: Narrow, const ROOT: bool> Out for Variances<'_, T, ROOT> {
                 least = least.max(0.0).sqrt() * (1.0 - 2.0 * f64::EPSILON);
                 most = most.sqrt() * (1.0 + 2.0 * f64::EPSILON);
             }
-            [least, most] = [least, most].map(|end| if usual { end } else { f64::NAN });
-            let [least, most] = [T::at_once(least), T::at_once(most)];
+            let of = |end| T::at_once(if usual { end } else { f64::NAN });
+            let (least, most) = (of(least), of(most));
             to[i] = least;
             sure &= least.bits() == most.bits();
         }

@@ -88,24 +88,22 @@ impl Tuner {
     }
 
     /// Tries the tops of recent blocks, then those of this block.
-    #[inline]
-    fn attempt<T: Terms>(
+    fn attempt(
         &mut self,
-        slices: Slices<'_, T::Item>,
-        run: impl Fn([i32; 2]) -> Option<Tiled>,
-        isa: Isa,
+        run: &dyn Fn([i32; 2]) -> Option<Tiled>,
+        tops_of: &dyn Fn() -> Option<[i32; 2]>,
     ) -> Tried {
         if self.patience > 0 {
             self.patience -= 1;
             return Tried::Wide;
         }
         let known = self.tops;
-        if let Some(tiled) = known.and_then(&run) {
+        if let Some(tiled) = known.and_then(run) {
             self.backoff = 0;
             return Tried::Near(tiled);
         }
-        let Some(tops) = tops_of::<T>(slices, isa) else { return Tried::Special };
-        let tops = tops.map(|top| top + HEADROOM);
+        let Some(tops) = tops_of() else { return Tried::Special };
+        let tops = [tops[0] + HEADROOM, tops[1] + HEADROOM];
         if known != Some(tops) {
             self.tops = Some(tops);
             if let Some(tiled) = run(tops) {
@@ -274,10 +272,10 @@ pub(crate) fn absorb_moments<T: Near, F: Format, G: Format>(
             }
             let run = |tops| moments(items, tops, isa);
             let one = Slices::one(items);
-            match tuners[1].attempt::<Moments<T>>(one, run, isa) {
+            match tuners[1].attempt(&run, &|| tops_of::<Moments<T>>(one, isa)) {
                 Tried::Near(tiled) => {
-                    deposit(sum, [tiled.sum]);
-                    deposit(squares, tiled.products);
+                    deposit(sum, &[tiled.sum]);
+                    deposit(squares, &tiled.products);
                     let mut absorbed = items.len();
                     for range in tiled.left_out.ranges(items.len()) {
                         absorbed -= range.len();
@@ -304,14 +302,15 @@ pub(crate) fn absorb_moments<T: Near, F: Format, G: Format>(
     }
 }
 
-fn deposit<F: Format>(acc: &mut Superacc<F>, parts: impl IntoIterator<Item = Part>) {
-    parts.into_iter().for_each(|(value, exponent)| acc.deposit_wide(value, exponent));
+fn deposit<F: Format>(acc: &mut Superacc<F>, parts: &[Part]) {
+    parts.iter().for_each(|&(value, exponent)| acc.deposit_wide(value, exponent));
 }
 
 impl Tiled {
     /// Adds what was asked for, which is one of both: the other is 0.
     fn deposit<F: Format>(&self, acc: &mut Superacc<F>) {
-        deposit(acc, self.products.into_iter().chain([self.sum]));
+        deposit(acc, &self.products);
+        deposit(acc, &[self.sum]);
     }
 }
 
@@ -321,7 +320,8 @@ fn absorb_block<T: Summable, F: Format>(
     tuner: &mut Tuner,
     isa: Isa,
 ) {
-    match tuner.attempt::<T>(slices, |tops| T::near(slices, tops, isa), isa) {
+    let run = |tops| T::near(slices, tops, isa);
+    match tuner.attempt(&run, &|| tops_of::<T>(slices, isa)) {
         Tried::Near(tiled) => {
             tiled.deposit(acc);
             let mut absorbed = slices.len();
@@ -410,16 +410,21 @@ impl<E: Element> Kernel for LargestMagnitude<'_, E> {
         // In the type's own width, and with several maxima, for the sake of
         // the vectoriser.
         const LANES: usize = 32;
-        let magnitude = |x: &E| x.without_sign();
         let mut most = [<E::Key as Key>::LEAST; LANES];
-        let mut rows = self.items.chunks_exact(LANES);
-        for row in &mut rows {
-            for (m, x) in most.iter_mut().zip(row) {
-                *m = (*m).max(magnitude(x));
+        let (rows, rest) = self.items.as_chunks::<LANES>();
+        for row in rows {
+            for i in 0..LANES {
+                most[i] = most[i].max(row[i].without_sign());
             }
         }
-        let rest = rows.remainder().iter().map(magnitude);
-        most.into_iter().chain(rest).max().map_or(0, Key::to_bits64)
+        for (most, x) in most.iter_mut().zip(rest) {
+            *most = (*most).max(x.without_sign());
+        }
+        let mut largest = <E::Key as Key>::LEAST;
+        for &most in &most {
+            largest = largest.max(most);
+        }
+        largest.to_bits64()
     }
 }
 
@@ -442,9 +447,11 @@ impl<T> Copies<'_, T> {
 /// Room for as many elements.
 fn with_copies<T: Element, R>(len: usize, work: impl FnOnce(&mut Copies<'_, T>) -> R) -> R {
     let mut rooms = COPIES.take();
-    let copies = rooms
-        .each_mut()
-        .map(|copy| bytemuck::cast_slice_mut::<u8, T>(room(copy, len * size_of::<T>())));
+    let [first, second] = &mut rooms;
+    let bytes = len * size_of::<T>();
+    let copies = [room(first, bytes), room(second, bytes)];
+    let [first, second] = copies;
+    let copies = [bytemuck::cast_slice_mut(first), bytemuck::cast_slice_mut(second)];
     let result = work(&mut Copies(copies));
     COPIES.set(rooms);
     result
@@ -522,20 +529,20 @@ mod tests {
     fn failures_are_repeated_ever_less_often() {
         let mut tuner = Tuner::default();
         let tries = Cell::new(0);
-        let items = [1.0f64];
+        let (slices, isa) = (Slices::one(&[1.0f64]), Isa::best());
         let run = |_: [i32; 2]| {
             tries.set(tries.get() + 1);
             None
         };
         for _ in 0..10_000 {
-            let tried = tuner.attempt::<Plain<f64>>(Slices::one(&items), run, Isa::best());
+            let tried = tuner.attempt(&run, &|| tops_of::<Plain<f64>>(slices, isa));
             assert!(matches!(tried, Tried::Wide));
         }
         assert!(tries.get() < 50, "{}", tries.get());
         // And forgotten after a success.
         tuner.patience = 0;
-        let near = |tops| Plain::<f64>::near(Slices::one(&items), tops, Isa::best());
-        let tried = tuner.attempt::<Plain<f64>>(Slices::one(&items), near, Isa::best());
+        let near = |tops| Plain::<f64>::near(slices, tops, isa);
+        let tried = tuner.attempt(&near, &|| tops_of::<Plain<f64>>(slices, isa));
         assert!(matches!(tried, Tried::Near(_)));
         assert_eq!(tuner.backoff, 0);
     }

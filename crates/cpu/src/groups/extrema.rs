@@ -47,7 +47,7 @@ impl<T: Element, const AT: bool> ExtremaTable<T, AT> {
         let ends = &mut self.ends[group];
         if AT {
             let (place, [new, old]) =
-                (&mut self.places[group].min, [key, ends.min].map(T::numeric));
+                (&mut self.places[group].min, [T::numeric(key), T::numeric(ends.min)]);
             if new < old || new == old && at < *place {
                 *place = at;
             }
@@ -60,7 +60,7 @@ impl<T: Element, const AT: bool> ExtremaTable<T, AT> {
         let ends = &mut self.ends[group];
         if AT {
             let (place, [new, old]) =
-                (&mut self.places[group].max, [key, ends.max].map(T::numeric));
+                (&mut self.places[group].max, [T::numeric(key), T::numeric(ends.max)]);
             if new > old || new == old && at < *place {
                 *place = at;
             }
@@ -133,8 +133,10 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
 
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
         let Some(other) = as_same(self, other) else { return false };
-        let kept = |&(_, (_, &group)): &(usize, (&Ends<T::Key>, &u32))| group != LEFT_OUT;
-        for (from, (theirs, &group)) in other.ends.iter().zip(groups).enumerate().filter(kept) {
+        for (from, (theirs, &group)) in other.ends.iter().zip(groups).enumerate() {
+            if group == LEFT_OUT {
+                continue;
+            }
             let group = group as usize;
             let places = other.places.get(from).copied();
             let Places { min, max, first_nan } =
@@ -152,19 +154,21 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
     }
 
     fn scale(&mut self, factor: u64) -> bool {
-        let Some(factor) = i64::try_from(factor).ok().filter(|_| T::DTYPE == DType::I64) else {
+        let (Ok(factor), true) = (i64::try_from(factor), const { matches!(T::DTYPE, DType::I64) })
+        else {
             return false;
         };
-        let scaled = |key: T::Key| {
-            let bits = key.to_bits64().cast_signed().checked_mul(factor)?;
-            Some(T::Key::from_bits64(bits.cast_unsigned()))
-        };
-        let all = self.ends.iter().map(|ends| match ends.count {
-            0 => Some(*ends),
-            _ => Some(Ends { min: scaled(ends.min)?, max: scaled(ends.max)?, ..*ends }),
-        });
-        let Some(all) = all.collect() else { return false };
-        self.ends = all;
+        let scaled = |key: T::Key| key.to_bits64().cast_signed().checked_mul(factor);
+        let fits = |ends: &Ends<T::Key>| scaled(ends.min).is_some() && scaled(ends.max).is_some();
+        if !self.ends.iter().all(|ends| ends.count == 0 || fits(ends)) {
+            return false;
+        }
+        for ends in self.ends.iter_mut().filter(|ends| ends.count > 0) {
+            for end in [&mut ends.min, &mut ends.max] {
+                let bits = scaled(*end).unwrap_or_default();
+                *end = T::Key::from_bits64(bits.cast_unsigned());
+            }
+        }
         true
     }
 
@@ -184,7 +188,7 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
         let mut put = |some: &[u64]| some.iter().for_each(|&word| words::write(out, word));
         put(&[count, nans]);
         if count > nans {
-            put(&[min, max].map(T::Key::to_bits64));
+            put(&[min.to_bits64(), max.to_bits64()]);
         }
         if let Some(places) = self.places.get(group as usize) {
             let (from, to) = (if count > nans { 0 } else { 2 }, if nans > 0 { 3 } else { 2 });
@@ -201,9 +205,9 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
         (ends.count, ends.nans) = (count, nans);
         if count > nans {
             let bits = [words::read(bytes)?, words::read(bytes)?];
-            let [min, max] = bits.map(T::Key::from_bits64);
+            let (min, max) = (T::Key::from_bits64(bits[0]), T::Key::from_bits64(bits[1]));
             let (least, greatest) = T::key_range();
-            let whole = [min, max].map(T::Key::to_bits64) == bits;
+            let whole = [min.to_bits64(), max.to_bits64()] == bits;
             if !whole || min < least || min > max || max > greatest {
                 return Err(damaged("its extremes contradict its counts"));
             }

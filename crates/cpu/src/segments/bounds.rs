@@ -228,9 +228,7 @@ impl Bounds<'_> {
                     );
                     return Err(refused(what, STARTS));
                 }
-                with_items!(starts, starts => with_items!(stops, stops => {
-                    starts_stops_in(starts, stops, len, &mut cut)
-                }))
+                starts_stops_in(*starts, *stops, len, &mut cut)
             }
             &Bounds::Fixed(each) => {
                 if each == 0 {
@@ -268,15 +266,14 @@ impl Bounds<'_> {
                     span
                 }));
             }),
-            Bounds::StartsStops(starts, stops) => with_items!(starts, starts => {
-                with_items!(stops, stops => {
-                    let both = starts[range.clone()].iter().zip(&stops[range]);
-                    to.extend(both.map(|(start, stop)| {
-                        let start = small(start.word());
-                        Span { start, len: small(stop.word()) - start }
-                    }));
-                })
-            }),
+            Bounds::StartsStops(starts, stops) => {
+                with_items!(starts, starts => for start in &starts[range.clone()] {
+                    to.push(Span { start: small(start.word()), len: 0 });
+                });
+                with_items!(stops, stops => for (span, stop) in to.iter_mut().zip(&stops[range]) {
+                    span.len = small(stop.word()) - span.start;
+                });
+            }
             &Bounds::Fixed(len) => to.extend(range.map(|i| Span { start: i * len, len })),
         }
     }
@@ -343,18 +340,30 @@ fn lengths_in<I: Index>(items: &[I], len: usize, cut: &mut Cut) -> Result<()> {
     Err(refused(what, LENGTHS))
 }
 
-fn starts_stops_in<I: Index, J: Index>(
-    starts: &[I],
-    stops: &[J],
+fn starts_stops_in(
+    starts: Indices<'_>,
+    stops: Indices<'_>,
     len: usize,
     cut: &mut Cut,
 ) -> Result<()> {
-    for (segment, (&start, &stop)) in starts.iter().zip(stops).enumerate() {
-        if start.word() > stop.word() || stop.word() > len as u64 {
-            return Err(fault(segment, [start.wide(), stop.wide()], len, STARTS));
+    let count = starts.len();
+    let mut words = [Vec::with_capacity(SEGMENTS), Vec::with_capacity(SEGMENTS)];
+    for first in (0..count).step_by(SEGMENTS) {
+        let some = first..count.min(first + SEGMENTS);
+        for (words, of) in words.iter_mut().zip([starts, stops]) {
+            words.clear();
+            with_items!(of, items => words.extend(items[some.clone()].iter().map(|i| i.word())));
         }
-        let at = small(start.word());
-        cut.add(at, small(stop.word()) - at);
+        for (i, (&start, &stop)) in words[0].iter().zip(&words[1]).enumerate() {
+            if start > stop || stop > len as u64 {
+                let segment = first + i;
+                let [start, stop] = [starts, stops]
+                    .map(|of| with_items!(of, items => items[segment].wide()));
+                return Err(fault(segment, [start, stop], len, STARTS));
+            }
+            let at = small(start);
+            cut.add(at, small(stop) - at);
+        }
     }
     Ok(())
 }
