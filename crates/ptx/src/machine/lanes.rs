@@ -23,14 +23,26 @@ pub(crate) type Ternary =
 pub(crate) type Test = Box<dyn Fn(&Register, &Register, u32) -> (u32, u32) + Send + Sync>;
 
 /// The lanes of a mask as indices, lowest first.
-pub(crate) fn indices(mut mask: u32) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let lane = mask.trailing_zeros() as usize;
-        (mask != 0).then(|| {
-            mask &= mask - 1;
-            lane % LANES
-        })
-    })
+pub(crate) fn indices(mask: u32) -> Indices {
+    Indices(mask)
+}
+
+/// See [`indices`].
+#[derive(Clone)]
+pub(crate) struct Indices(u32);
+
+impl Iterator for Indices {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let lane = self.0.trailing_zeros() as usize;
+        if self.0 == 0 {
+            return None;
+        }
+        self.0 &= self.0 - 1;
+        Some(lane % LANES)
+    }
 }
 
 /// Computes a register from another, which is copied only if it is the same.
@@ -102,7 +114,9 @@ pub(crate) fn unary(f: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Unary {
                 dst[lane] = f(a[lane]);
             }
         } else {
-            indices(mask).for_each(|lane| dst[lane] = f(a[lane]));
+            for lane in indices(mask) {
+                dst[lane] = f(a[lane]);
+            }
         }
     })
 }
@@ -115,7 +129,9 @@ pub(crate) fn binary(f: impl Fn(u64, u64) -> u64 + Send + Sync + 'static) -> Bin
                 dst[lane] = f(a[lane], b[lane]);
             }
         } else {
-            indices(mask).for_each(|lane| dst[lane] = f(a[lane], b[lane]));
+            for lane in indices(mask) {
+                dst[lane] = f(a[lane], b[lane]);
+            }
         }
     })
 }
@@ -128,7 +144,9 @@ pub(crate) fn ternary(f: impl Fn(u64, u64, u64) -> u64 + Send + Sync + 'static) 
                 dst[lane] = f(a[lane], b[lane], c[lane]);
             }
         } else {
-            indices(mask).for_each(|lane| dst[lane] = f(a[lane], b[lane], c[lane]));
+            for lane in indices(mask) {
+                dst[lane] = f(a[lane], b[lane], c[lane]);
+            }
         }
     })
 }

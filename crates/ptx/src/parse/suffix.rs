@@ -55,19 +55,28 @@ impl<'a> Opcode<'a> {
 
     /// The meaning of the first suffix that the table has.
     pub(super) fn take_one<T: Copy>(&mut self, table: &[(&str, T)]) -> Option<T> {
-        let meaning = |part: &str| table.iter().find(|(name, _)| *name == part).map(|(_, t)| *t);
-        let (at, meaning) =
-            self.parts.iter().enumerate().find_map(|(at, part)| Some((at, meaning(part)?)))?;
-        self.parts.remove(at);
-        Some(meaning)
+        // Loops: there are as many tables as types, and closures would be compiled for each.
+        for at in 0..self.parts.len() {
+            for &(name, meaning) in table {
+                if name == self.parts[at] {
+                    self.parts.remove(at);
+                    return Some(meaning);
+                }
+            }
+        }
+        None
     }
 
     /// As [`take_one`](Self::take_one), where one of them must be there.
     pub(super) fn expect<T: Copy>(&mut self, table: &[(&str, T)]) -> Result<T, Fault> {
-        self.take_one(table).ok_or_else(|| {
-            let names: Vec<_> = table.iter().map(|(name, _)| format!(".{name}")).collect();
-            Fault::unsupported(format!("one of {} was expected", names.join(", ")))
-        })
+        if let Some(meaning) = self.take_one(table) {
+            return Ok(meaning);
+        }
+        let mut names = Vec::new();
+        for &(name, _) in table {
+            names.push(name);
+        }
+        Err(none_of(&names))
     }
 
     /// The first type among the suffixes.
@@ -183,6 +192,11 @@ impl<'a> Opcode<'a> {
             ))),
         }
     }
+}
+
+fn none_of(names: &[&str]) -> Fault {
+    let names: Vec<_> = names.iter().map(|name| format!(".{name}")).collect();
+    Fault::unsupported(format!("one of {} was expected", names.join(", ")))
 }
 
 #[cfg(test)]
