@@ -748,6 +748,10 @@ fn threads_share_the_elements_of_few_outputs() {
         .into_iter()
         .enumerate()
         {
+            // Every shape of every type, or of every other.
+            if (turn + place).is_multiple_of(2) && !thorough() {
+                continue;
+            }
             let pattern = if dtype == DType::F64 { "wide" } else { "uniform" };
             let array = Array::new(dtype, &shape, pattern, &mut random);
             let rules = Rules::default();

@@ -223,7 +223,7 @@ fn sweep(device: &Arc<dyn Device>, blocks: Option<u32>, rows: usize, seed: u64) 
         let case = Case { device: Arc::clone(device), engine, keys };
         let all = [Values::Near, Values::Far, Values::Special, Values::Largest];
         let from = random.place(8);
-        for turn in from..from + up_to(8, 2) {
+        for turn in from..from + up_to(8, 1) {
             let float = [DType::F32, DType::F64, DType::F16, DType::BF16][random.place(4)];
             let short = [DType::I32, DType::U8, DType::I16, DType::U32][random.place(4)];
             let long = [DType::I64, DType::U64][random.place(2)];
@@ -269,7 +269,7 @@ fn sanitized_groups_on_the_device() {
 fn more_groups_than_slots_in_many_tiles() {
     let device: Arc<dyn Device> = Arc::new(Sim::checking());
     let mut random = Random(8);
-    let (rows, groups) = (up_to(60_000, 36_000), 9000);
+    let (rows, groups) = (up_to(60_000, 20_000), 9000);
     for (how, dtype) in [(Draw::Sorted, DType::F32), (Draw::Shuffled, DType::F64)] {
         let shape = Shape { blocks: Some(1), ..Shape::default() };
         let engine = Engine::with_shape(Arc::clone(&device), shape);
@@ -372,7 +372,7 @@ fn keys_that_are_no_groups_are_not_answered() {
 fn tables_grow_and_shrink_between_questions() {
     let device: Arc<dyn Device> = Arc::new(Sim::checking());
     let mut random = Random(15);
-    for rows in [3000, 9, up_to(40_000, 9000), 400] {
+    for rows in [up_to(3000, 900), 9, up_to(40_000, 3000), 400] {
         let engine = Engine::new(Arc::clone(&device));
         let numbers = draw(Draw::Distinct, rows, rows, &mut random);
         let keys = vec![keys_of(DType::I64, 3, 0x0123_4567_89ab, &numbers)];

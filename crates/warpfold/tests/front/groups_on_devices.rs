@@ -119,7 +119,7 @@ fn every_operation(stream: &DeviceStream, rows: usize) {
 
 #[test]
 fn every_operation_of_groups() {
-    every_operation(&interpreter(), up_to(2000, 500));
+    every_operation(&interpreter(), up_to(2000, 250));
 }
 
 #[test]
