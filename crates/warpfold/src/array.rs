@@ -85,8 +85,8 @@ impl<'a> Array<'a> {
 impl<'a> Pair<'a> {
     /// # Errors
     /// One of them lies in the host's memory, and the other in a device's.
-    pub(crate) fn new(left: impl Into<Array<'a>>, right: impl Into<Array<'a>>) -> Result<Pair<'a>> {
-        match (left.into().place, right.into().place) {
+    pub(crate) fn new(left: Array<'a>, right: Array<'a>) -> Result<Pair<'a>> {
+        match (left.place, right.place) {
             (Place::Host(left), Place::Host(right)) => Ok(Pair::Host([left, right])),
             (Place::Device(left), Place::Device(right)) => Ok(Pair::Device([left, right])),
             _ => Err(Error::DeviceMemory {

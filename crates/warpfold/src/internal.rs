@@ -155,7 +155,7 @@ impl ForReaders for Reduction {
         array: impl Into<Array<'a>>,
         start: u64,
     ) -> Result<()> {
-        Reduction::absorb(self, into, array, start)
+        Reduction::absorb(self, into, array.into(), start)
     }
 
     fn absorb_pair<'a>(
@@ -165,7 +165,7 @@ impl ForReaders for Reduction {
         right: impl Into<Array<'a>>,
         start: u64,
     ) -> Result<()> {
-        Reduction::absorb_pair(self, into, left, right, start)
+        Reduction::absorb_pair(self, into, left.into(), right.into(), start)
     }
 
     fn workers(&self, dtype: DType, arrays: usize) -> Result<Workers> {

@@ -359,7 +359,7 @@ impl Partial {
     /// ```
     pub fn absorb<'a>(&mut self, chunk: impl Into<Array<'a>>) -> Result<()> {
         let (question, start) = self.goes_on()?;
-        question.absorb(self, chunk, start)
+        question.absorb(self, chunk.into(), start)
     }
 
     /// The same for two arrays: [`Op::Dot`].
@@ -382,7 +382,7 @@ impl Partial {
         right: impl Into<Array<'a>>,
     ) -> Result<()> {
         let (question, start) = self.goes_on()?;
-        question.absorb_pair(self, left, right, start)
+        question.absorb_pair(self, left.into(), right.into(), start)
     }
 
     /// The question that the partial answers, and the position of the next element.

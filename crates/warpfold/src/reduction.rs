@@ -467,8 +467,12 @@ impl Reduction {
     /// something else than numbers; a device that this machine lacks or that
     /// fails; a [token](Self::until) that was cancelled.
     pub fn run<'a>(&self, array: impl Into<Array<'a>>) -> Result<Answer> {
+        self.run_array(array.into())
+    }
+
+    /// The same, compiled once for all arrays.
+    fn run_array(&self, array: Array<'_>) -> Result<Answer> {
         self.until.check()?;
-        let array = array.into();
         if let Some(input) = array.on_host()
             && input.missing() == 0
         {
@@ -563,6 +567,10 @@ impl Reduction {
         left: impl Into<Array<'a>>,
         right: impl Into<Array<'a>>,
     ) -> Result<Answer> {
+        self.run_arrays(left.into(), right.into())
+    }
+
+    fn run_arrays<'a>(&self, left: Array<'a>, right: Array<'a>) -> Result<Answer> {
         self.until.check()?;
         match Pair::new(left, right)? {
             Pair::Host(both) => {
@@ -654,13 +662,8 @@ impl Reduction {
     /// # Errors
     /// As for [`partial`](Self::partial) and [`Partial::merge`]; the partial is
     /// then what it was before.
-    pub(crate) fn absorb<'a>(
-        &self,
-        into: &mut Partial,
-        array: impl Into<Array<'a>>,
-        start: u64,
-    ) -> Result<()> {
-        let input = match array.into().into_place() {
+    pub(crate) fn absorb(&self, into: &mut Partial, array: Array<'_>, start: u64) -> Result<()> {
+        let input = match array.into_place() {
             Place::Host(input) => input,
             Place::Device(array) => return into.merge(&self.states_in_place(&array, None, start)?),
         };
@@ -678,8 +681,8 @@ impl Reduction {
     pub(crate) fn absorb_pair<'a>(
         &self,
         into: &mut Partial,
-        left: impl Into<Array<'a>>,
-        right: impl Into<Array<'a>>,
+        left: Array<'a>,
+        right: Array<'a>,
         start: u64,
     ) -> Result<()> {
         let both = match Pair::new(left, right)? {
@@ -716,8 +719,12 @@ impl Reduction {
     /// [`Error::StartTooLarge`]; [`Error::Operations`] if no operation is asked
     /// for.
     pub fn partial<'a>(&self, array: impl Into<Array<'a>>, start: u64) -> Result<Partial> {
+        self.partial_of_array(array.into(), start)
+    }
+
+    fn partial_of_array(&self, array: Array<'_>, start: u64) -> Result<Partial> {
         self.until.check()?;
-        match array.into().into_place() {
+        match array.into_place() {
             Place::Host(input) if input.missing() > 0 => self.partial_of_column(&input, start),
             Place::Host(input) => self.partial_views([Some(&input.view()?), None], start),
             Place::Device(array) => self.states_in_place(&array, None, start),
@@ -732,6 +739,15 @@ impl Reduction {
         &self,
         left: impl Into<Array<'a>>,
         right: impl Into<Array<'a>>,
+        start: u64,
+    ) -> Result<Partial> {
+        self.partial_of_arrays(left.into(), right.into(), start)
+    }
+
+    fn partial_of_arrays<'a>(
+        &self,
+        left: Array<'a>,
+        right: Array<'a>,
         start: u64,
     ) -> Result<Partial> {
         self.until.check()?;

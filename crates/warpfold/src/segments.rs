@@ -233,8 +233,13 @@ impl Segmented<'_> {
     /// The CPU answers the rest, of a copy, with the same bits; so it does where a segment
     /// has no answer, to say why.
     pub fn run<'a>(&self, array: impl Into<Array<'a>>) -> Result<Answer> {
+        self.run_array(array.into())
+    }
+
+    /// The same, compiled once for all arrays.
+    fn run_array(&self, array: Array<'_>) -> Result<Answer> {
         self.reduction.until.check()?;
-        let input = match array.into().into_place() {
+        let input = match array.into_place() {
             Place::Host(input) => input,
             Place::Device(array) => return self.run_in_place(&array, None),
         };
@@ -265,6 +270,10 @@ impl Segmented<'_> {
         left: impl Into<Array<'a>>,
         right: impl Into<Array<'a>>,
     ) -> Result<Answer> {
+        self.run_arrays(left.into(), right.into())
+    }
+
+    fn run_arrays<'a>(&self, left: Array<'a>, right: Array<'a>) -> Result<Answer> {
         let [left, right] = match Pair::new(left, right)? {
             Pair::Host(both) => both,
             Pair::Device([left, right]) => return self.run_in_place(&left, Some(&right)),

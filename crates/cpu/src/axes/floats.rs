@@ -260,8 +260,7 @@ impl<T: Widen + Narrow> FloatCells<T> {
     /// their squares are 0. Two of them have to do for a table, and a table for all.
     fn leaves(&mut self, ends: Option<(&T, &T)>) -> bool {
         if !self.fold.is_surveyed() && !self.leaves {
-            let is_tiny =
-                |(x, y): (&T, &T)| x.wide().is_subnormal() && y.wide().is_subnormal();
+            let is_tiny = |(x, y): (&T, &T)| x.wide().is_subnormal() && y.wide().is_subnormal();
             self.leaves = ends.is_some_and(is_tiny);
         }
         self.leaves
@@ -274,7 +273,8 @@ impl<T: Widen + Narrow> FloatCells<T> {
             let output = place + row..place + row + 1;
             let (lifts, scales) = (&self.lifts[output.clone()], &self.scales[output.clone()]);
             let fold = self.fold;
-            let first = fold.traits.shifted.then(|| self.parts[origin(fold.traits.parts)][place + row]);
+            let first =
+                fold.traits.shifted.then(|| self.parts[origin(fold.traits.parts)][place + row]);
             let first = first.map(T::at_once);
             for items in rows.row(row).chunks(SCALED) {
                 let to = &mut self.scaled[..items.len()];

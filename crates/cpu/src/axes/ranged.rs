@@ -8,13 +8,13 @@
 //! does. Outputs whose magnitudes are too far apart are left to others.
 
 use super::finish::{Asked, Intervals, Request, Scratch, TOGETHER, Wanted};
-use super::sums::Alone;
 use super::fold::{
     Accumulators, Cells, Fold, Left, RaggedCells, RaggedFold, begin_with, of_one_fold,
 };
 use super::lengths::Lengths;
 use super::round::Interval;
 use super::short::{self, Short};
+use super::sums::Alone;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;

@@ -9,11 +9,11 @@
 //! is rounded by. What is not certain is left to accumulators that can do more.
 
 use super::finish::Asked;
-use super::sums::Operands;
 use super::fold::Left;
 use super::measures::two_sums;
 use super::round::{Narrow, two_sum};
 use super::squares::FewSquares;
+use super::sums::Operands;
 use super::words::{Word, with_word};
 use crate::exact::odd::sum_to_odd;
 use crate::isa::Isa;

@@ -54,14 +54,7 @@ pub(super) trait Sums<T>: Sync {
     fn traits(&self) -> Traits;
     /// Adds each row to its output. The second rows are those of the second array, if there is one;
     /// `firsts` are the elements that are origins, of measures that have some.
-    fn rows(
-        &self,
-        isa: Isa,
-        rows: [Rows<'_, T>; 2],
-        firsts: &[T],
-        parts: &mut Parts,
-        place: usize,
-    );
+    fn rows(&self, isa: Isa, rows: [Rows<'_, T>; 2], firsts: &[T], parts: &mut Parts, place: usize);
     /// Adds each column to its output. The second table is that of the second array, if there is one.
     fn columns(&self, isa: Isa, tables: [Table<'_, T>; 2], parts: &mut Parts, place: usize);
     /// The intervals that the sums of at most [`TOGETHER`] outputs lie in.
@@ -102,7 +95,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> Sums<O::Item> for Of<O, M, P> {
         let count = rows[0].count();
         assert!(rows[1].count() == count && (!M::SHIFTED || firsts.len() == count));
         let parts = some_of(parts, place..place + count);
-        dispatch_accumulators(isa, RowByRow::<O, M, P> { rows, firsts, parts, measure: PhantomData });
+        dispatch_accumulators(
+            isa,
+            RowByRow::<O, M, P> { rows, firsts, parts, measure: PhantomData },
+        );
     }
 
     fn columns(&self, isa: Isa, tables: [Table<'_, O::Item>; 2], parts: &mut Parts, place: usize) {

@@ -357,8 +357,8 @@ fn starts_stops_in(
         for (i, (&start, &stop)) in words[0].iter().zip(&words[1]).enumerate() {
             if start > stop || stop > len as u64 {
                 let segment = first + i;
-                let [start, stop] = [starts, stops]
-                    .map(|of| with_items!(of, items => items[segment].wide()));
+                let [start, stop] =
+                    [starts, stops].map(|of| with_items!(of, items => items[segment].wide()));
                 return Err(fault(segment, [start, stop], len, STARTS));
             }
             let at = small(start);

@@ -11,15 +11,7 @@ fn everywhere(
     mut run: impl FnMut(&mut Bench) -> Vec<Report>,
     check: impl Fn(&Report, Schedule),
 ) {
-    for (path, ptx) in builds(sample) {
-        for schedule in schedules() {
-            let mut bench = Bench::new(&ptx, checked(schedule));
-            for report in run(&mut bench) {
-                eprintln!("{} {schedule:?} {}", path.display(), report.kernel);
-                check(&report, schedule);
-            }
-        }
-    }
+    run_in_every_build(sample, Checks::ALL, &mut run, &check);
 }
 
 /// The same with remarks.
@@ -28,11 +20,23 @@ fn strictly(
     mut run: impl FnMut(&mut Bench) -> Vec<Report>,
     check: impl Fn(&Report, Schedule),
 ) {
-    for (_, ptx) in builds(sample) {
+    let checks = Checks { strict: true, ..Checks::ALL };
+    run_in_every_build(sample, checks, &mut run, &check);
+}
+
+fn run_in_every_build(
+    sample: &str,
+    checks: Checks,
+    run: &mut dyn FnMut(&mut Bench) -> Vec<Report>,
+    check: &dyn Fn(&Report, Schedule),
+) {
+    for (path, ptx) in builds(sample) {
         for schedule in schedules() {
-            let checks = Checks { strict: true, ..Checks::ALL };
             let mut bench = Bench::new(&ptx, Options { checks, ..checked(schedule) });
-            run(&mut bench).iter().for_each(|report| check(report, schedule));
+            for report in run(&mut bench) {
+                eprintln!("{} {schedule:?} {}", path.display(), report.kernel);
+                check(&report, schedule);
+            }
         }
     }
 }

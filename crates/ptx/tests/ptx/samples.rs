@@ -5,6 +5,10 @@ use warpfold_ptx::machine::{Arg, Schedule, Shape};
 
 /// Runs a test of a sample in every build and under every schedule.
 fn everywhere(sample: &str, test: impl Fn(&mut Bench)) {
+    run_in_every_build(sample, &test);
+}
+
+fn run_in_every_build(sample: &str, test: &dyn Fn(&mut Bench)) {
     for (path, ptx) in builds(sample) {
         for schedule in schedules() {
             eprintln!("{} {schedule:?}", path.display());

@@ -131,8 +131,13 @@ impl<'a> GroupBy<'a> {
     /// [dense](Keys::dense) keys sums, means, norm1, extremes and counts. The CPU answers the
     /// rest, of a copy, with the same bits; so it does where a group has no answer, to say why.
     pub fn run<'v>(&self, values: impl Into<Array<'v>>) -> Result<Grouped> {
+        self.run_arrays(vec![values.into()])
+    }
+
+    /// The same, compiled once for all arrays.
+    fn run_arrays(&self, values: Vec<Array<'_>>) -> Result<Grouped> {
         self.reduction.until.check()?;
-        fpenv::usual(|| self.answer_anywhere(vec![values.into()]))
+        fpenv::usual(|| self.answer_anywhere(values))
     }
 
     /// Reduces two columns: [`Op::Dot`].
@@ -144,8 +149,7 @@ impl<'a> GroupBy<'a> {
         left: impl Into<Array<'v>>,
         right: impl Into<Array<'v>>,
     ) -> Result<Grouped> {
-        self.reduction.until.check()?;
-        fpenv::usual(|| self.answer_anywhere(vec![left.into(), right.into()]))
+        self.run_arrays(vec![left.into(), right.into()])
     }
 
     /// The answers of the CPU.
@@ -204,7 +208,11 @@ impl<'a> GroupBy<'a> {
     /// # Errors
     /// As for [`run`](Self::run), but for those of finishing; [`Error::StartTooLarge`].
     pub fn partial<'v>(&self, values: impl Into<Input<'v>>, start: u64) -> Result<GroupPartial> {
-        fpenv::usual(|| self.states(&[values.into()], start))
+        self.partial_of(&[values.into()], start)
+    }
+
+    fn partial_of(&self, values: &[Input<'_>], start: u64) -> Result<GroupPartial> {
+        fpenv::usual(|| self.states(values, start))
     }
 
     /// The same of two columns.
@@ -217,7 +225,7 @@ impl<'a> GroupBy<'a> {
         right: impl Into<Input<'v>>,
         start: u64,
     ) -> Result<GroupPartial> {
-        fpenv::usual(|| self.states(&[left.into(), right.into()], start))
+        self.partial_of(&[left.into(), right.into()], start)
     }
 
     /// The question of no rows, of columns of values with names and types.
