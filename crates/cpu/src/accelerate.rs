@@ -6,7 +6,6 @@ use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::slices::Slices;
 use crate::{count, order};
-use core::ops::Range;
 use warpfold_core::Element;
 use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::exact::Superacc;
@@ -220,61 +219,43 @@ impl<T: CpuElement> Accelerate for Extrema<T> {
         }
         let items = slices.items();
         let found = order::summarise(items, context.isa);
-        let nan = |items: &[T]| hits(items, |x| x.is_nan());
-        let first_nan = (found.nans > 0)
-            .then(|| base + least_index(walk, start, items.len(), &|some| nan(&items[some])));
+        let first_nan =
+            (found.nans > 0).then(|| base + least_index(walk, start, items, |x| x.is_nan()));
         // `start` and `count` say which positions are held: the whole walk is
         // absorbed in the end, so that positions serve as well as indices.
         absorb_found(self, base + start, 0, items, &found, first_nan, &|key| {
-            let wanted = T::numeric(key);
-            let equal = |items: &[T]| hits(items, |x| T::numeric(x.key()) == wanted);
-            base + least_index(walk, start, items.len(), &|some| equal(&items[some]))
+            let equals = |x: &T| T::numeric(x.key()) == T::numeric(key);
+            base + least_index(walk, start, items, equals)
         });
     }
 }
 
-/// Elements of which it is asked at once which are sought.
+/// Elements of which it is asked at once whether one is sought.
 const ASKED: usize = 64;
 
-/// A bit for each of at most [`ASKED`] elements: whether it is sought, as `is` says.
-#[inline(always)]
-fn hits<T>(items: &[T], is: impl Fn(&T) -> bool) -> u64 {
-    // Most have none, which is asked for without a branch an element.
-    let (mut any, mut bits) = (false, 0);
-    for x in items {
-        any |= is(x);
-    }
-    if any {
-        for (i, x) in items.iter().enumerate() {
-            bits |= u64::from(is(x)) << i;
-        }
-    }
-    bits
-}
-
-/// The least index of those of `len` elements that are sought, which begin at position `start`;
-/// `u64::MAX` if there are none. `hits` has a bit for each of some that is.
-fn least_index(
+/// The least index of the elements that `is` says it is, which begin at position `start`;
+/// `u64::MAX` if there are none.
+#[inline]
+fn least_index<T>(
     walk: &Traversal,
     start: u64,
-    len: usize,
-    hits: &dyn Fn(Range<usize>) -> u64,
+    items: &[T],
+    is: impl Fn(&T) -> bool + Copy,
 ) -> u64 {
-    // Indices ascend or descend along each row of the innermost dimension, and nowhere else: of a row
-    // one end has the least.
-    let (inner, step) = walk.dims.last().map_or((1, 1), |dim| (dim.len as u64, dim.index_step));
+    // Indices ascend or descend along each row of the innermost dimension, and nowhere else.
+    let (inner, step) = walk.dims.last().map_or((1, 1), |dim| (dim.len, dim.index_step));
     let mut least = u64::MAX;
-    for at in (0..len).step_by(ASKED) {
-        let mut bits = hits(at..len.min(at + ASKED));
-        let first = start + at as u64;
-        while bits != 0 {
-            let next = u64::from(bits.trailing_zeros());
-            // What is left of the row of the next one.
-            let end = (next + inner - (first + next) % inner).min(ASKED as u64);
-            let row = bits & (u64::MAX >> (ASKED as u64 - end));
-            let place = if step < 0 { u64::from(row.ilog2()) } else { next };
-            least = least.min(walk.index(first + place));
-            bits ^= row;
+    for (at, items) in (start..).step_by(ASKED).zip(items.chunks(ASKED)) {
+        // Most have none, which is asked for without a branch an element, however short rows are.
+        if !items.iter().fold(false, |any, x| any | is(x)) {
+            continue;
+        }
+        let (mut at, mut rest, mut len) = (at, items, inner - at as usize % inner);
+        while !rest.is_empty() {
+            let (row, others) = rest.split_at(len.min(rest.len()));
+            let place = if step < 0 { row.iter().rposition(is) } else { row.iter().position(is) };
+            least = least.min(place.map_or(u64::MAX, |i| walk.index(at + i as u64)));
+            (at, rest, len) = (at + row.len() as u64, others, inner);
         }
     }
     least

@@ -335,8 +335,8 @@ impl Finish<'_> {
         let divisor = |n: f64| if ASKED == MEAN { n } else { n * (n - ddof as f64) };
         let mut inverses = [1.0 / divisor(self.lens[0]); TOGETHER];
         if self.lens[..count].iter().fold(false, |other, &n| other | (n != self.lens[0])) {
-            for i in 0..TOGETHER {
-                inverses[i] = 1.0 / divisor(self.lens[i]);
+            for (inverse, &n) in inverses.iter_mut().zip(self.lens) {
+                *inverse = 1.0 / divisor(n);
             }
         }
         for (i, &inverse) in inverses[..count].iter().enumerate() {
