@@ -19,4 +19,4 @@ mod variance;
 pub use float::FloatFormat;
 pub use magnitude::{low_bits, to_big, to_i128};
 pub use superacc::Superacc;
-pub use variance::variance;
+pub use variance::{short_variance, variance};

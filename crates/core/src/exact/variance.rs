@@ -16,6 +16,19 @@ use num_bigint::BigUint;
 /// exact.
 #[must_use]
 pub fn variance(
+    sum: (&[i64], i32),
+    squares: (&[i64], i32),
+    n: u64,
+    (ddof, fraction): (u64, f64),
+) -> Option<Truncated> {
+    let of = |(limbs, lsb)| Truncated::of_fixed(limbs, lsb);
+    let whole = fraction == 0.0;
+    let short = whole.then(|| short_variance(of(sum), of(squares), n, ddof)).flatten();
+    short.or_else(|| long_variance(sum, squares, n, (ddof, fraction)))
+}
+
+/// The same of numbers of any length.
+fn long_variance(
     (sum, sum_lsb): (&[i64], i32),
     (squares, squares_lsb): (&[i64], i32),
     n: u64,
@@ -57,6 +70,117 @@ pub fn variance(
     })
 }
 
+/// The same without memory of its own, of an exact sum and an exact sum of squares that have few bits,
+/// with a `ddof` that is an integer; `None` where that does not do.
+///
+/// Nothing is rounded but the quotient: `S1^2` and `n S2` are integers of at most 256 bits in the same
+/// units.
+#[must_use]
+pub fn short_variance(sum: Truncated, squares: Truncated, n: u64, ddof: u64) -> Option<Truncated> {
+    let divisor = n.checked_sub(ddof).filter(|&d| d > 0)?.checked_mul(n)?;
+    if sum.inexact || squares.inexact || squares.negative {
+        return None;
+    }
+    let (sum, sum_exponent) = stripped(sum);
+    let (squares, exponent) = stripped(squares);
+    if squares == 0 {
+        return (sum == 0).then_some(Truncated::ZERO);
+    }
+    let (mut minuend, mut exponent) = (Wide::product(squares, u128::from(n)), exponent);
+    if sum != 0 {
+        let (mut subtrahend, own) = (Wide::product(sum, sum), sum_exponent.checked_mul(2)?);
+        // Both in the lower units.
+        let apart = exponent.checked_sub(own)?;
+        if apart > 0 {
+            (minuend, exponent) = (minuend.shifted(apart.unsigned_abs())?, own);
+        } else {
+            subtrahend = subtrahend.shifted(apart.unsigned_abs())?;
+        }
+        minuend = minuend.less(subtrahend)?;
+    }
+    let free = minuend.leading_zeros();
+    if free == 256 {
+        return Some(Truncated::ZERO);
+    }
+    // The quotient of a number of 256 bits has 192 at least.
+    let (quotient, remainder) = minuend.shifted(free)?.divided(divisor);
+    let more = quotient.leading_zeros();
+    let quotient = quotient.shifted(more)?;
+    let exponent = exponent - free as i32 + 128 - more as i32;
+    let inexact = remainder != 0 || quotient.low != 0;
+    Some(Truncated { negative: false, window: quotient.high, exponent, inexact })
+}
+
+/// The window without the zeros at its end.
+fn stripped(number: Truncated) -> (u128, i32) {
+    let zeros = if number.window == 0 { 0 } else { number.window.trailing_zeros() };
+    (number.window >> zeros, number.exponent + zeros as i32)
+}
+
+/// An integer of 256 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Wide {
+    high: u128,
+    low: u128,
+}
+
+impl Wide {
+    fn product(a: u128, b: u128) -> Wide {
+        let halves = |x: u128| (x >> 64, x & u128::from(u64::MAX));
+        let ((a1, a0), (b1, b0)) = (halves(a), halves(b));
+        let ((low1, low0), (beside1, beside0)) = (halves(a0 * b0), halves(a1 * b0));
+        let (also1, also0) = halves(a0 * b1);
+        // Three numbers below 2^64.
+        let (carry, middle) = halves(low1 + beside0 + also0);
+        Wide { high: a1 * b1 + beside1 + also1 + carry, low: middle << 64 | low0 }
+    }
+
+    fn leading_zeros(self) -> u32 {
+        if self.high == 0 { 128 + self.low.leading_zeros() } else { self.high.leading_zeros() }
+    }
+
+    /// Times `2^by`, if that has no more bits.
+    fn shifted(self, by: u32) -> Option<Wide> {
+        let Wide { high, low } = self;
+        if by > self.leading_zeros() {
+            return None;
+        }
+        Some(match by {
+            0 => self,
+            1..128 => Wide { high: high << by | low >> (128 - by), low: low << by },
+            128..256 => Wide { high: low << (by - 128), low: 0 },
+            // Nothing is shifted.
+            _ => self,
+        })
+    }
+
+    /// The difference, if it is not negative.
+    fn less(self, other: Wide) -> Option<Wide> {
+        let (low, borrows) = self.low.overflowing_sub(other.low);
+        let high = self.high.checked_sub(other.high)?.checked_sub(u128::from(borrows))?;
+        Some(Wide { high, low })
+    }
+
+    /// The quotient and the remainder.
+    fn divided(self, divisor: u64) -> (Wide, u64) {
+        let divisor = u128::from(divisor);
+        let mut remainder = 0;
+        let mut quotient = |number: u128| {
+            let mut found = 0;
+            for digit in [number >> 64, number & u128::from(u64::MAX)] {
+                // The remainder is below the divisor, so that a digit has 64 bits.
+                let number = remainder << 64 | digit;
+                found = (found << 64) | (number / divisor);
+                remainder = number % divisor;
+            }
+            found
+        };
+        let high = quotient(self.high);
+        let low = quotient(self.low);
+        (Wide { high, low }, remainder as u64)
+    }
+}
+
 /// A positive number as an integer in units of `2^-shift`.
 fn units(number: f64) -> (BigUint, u32) {
     let bits = number.to_bits();
@@ -89,4 +213,46 @@ fn quotient(numerator: BigUint, exponent: i32, divisor: &BigUint) -> Truncated {
     let inexact = cut || &quotient * divisor != dividend;
     let window = quotient.iter_u64_digits().rev().fold(0, |w, d| w << 64 | u128::from(d));
     Truncated { negative: false, window, exponent: exponent - shift as i32, inexact }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{long_variance, short_variance};
+    use crate::exact::round::Truncated;
+
+    /// Limbs of 32 bits of a number that is not negative.
+    fn limbs(number: u128) -> Vec<i64> {
+        (0..6).map(|i| if i < 4 { (number >> (32 * i)) as u32 as i64 } else { 0 }).collect()
+    }
+
+    #[test]
+    fn few_bits_have_the_variance_of_many() {
+        let mut state = 9u64;
+        let mut random = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state >> 11
+        };
+        let mut found = [0; 2];
+        for _ in 0..3000 {
+            let n = 1 + random() % 70;
+            let spread = random() % 50;
+            let items: Vec<u128> = (0..n).map(|_| u128::from(random() >> spread)).collect();
+            let (sum, squares) = (items.iter().sum::<u128>(), items.iter().map(|x| x * x).sum());
+            let ddof = random() % 3;
+            let many = long_variance((&limbs(sum), -40), (&limbs(squares), -80), n, (ddof, 0.0));
+            let exact = |window, exponent| Truncated { window, exponent, ..Truncated::ZERO };
+            let few = short_variance(exact(sum, -40), exact(squares, -80), n, ddof);
+            assert_eq!(few.is_some(), n > ddof);
+            let bits = |x: Truncated| [x.round::<f64>(), x.sqrt().round::<f64>()].map(f64::to_bits);
+            assert_eq!(few.map(bits), many.map(bits), "{items:?}, {ddof}");
+            found[usize::from(few.is_some_and(|x| x.window != 0))] += 1;
+        }
+        assert!(found.iter().all(|&n| n > 20), "{found:?}");
+        // More squares than a sum can have, and units that are too far apart.
+        let one = Truncated { window: 1, ..Truncated::ZERO };
+        let far = Truncated { exponent: 400, ..one };
+        assert_eq!(short_variance(one, Truncated { window: 1, exponent: -1, ..one }, 1, 0), None);
+        assert_eq!(short_variance(one, far, 2, 0), None);
+        assert_eq!(short_variance(one, one, u64::MAX, 0), None);
+    }
 }

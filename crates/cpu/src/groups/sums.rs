@@ -8,6 +8,7 @@ use warpfold_core::element::{bf16, f16};
 use warpfold_core::exact::Superacc;
 use warpfold_core::exact::format::Format;
 use warpfold_core::exact::round::Truncated;
+use warpfold_core::exact::short_variance;
 use warpfold_core::op::{Kind, Moments, Op, Rules, Squares, State, Sums, Value};
 use warpfold_core::{DType, Element, Result, Scalar};
 
@@ -91,18 +92,45 @@ fn simple(dtype: DType, sum: Option<(Truncated, u64)>, op: Op, rules: &Rules) ->
         return None;
     }
     let (sum, count) = sum?;
-    let sum = match op {
-        Op::Sum | Op::Norm1 | Op::SumSq | Op::Dot => sum,
-        Op::Mean if count > 0 => sum.divide(count),
-        Op::Norm2 => sum.sqrt(),
-        _ => return None,
-    };
-    Some(Value::One(match dtype {
-        DType::F16 => Scalar::F16(sum.round::<f16>()),
-        DType::BF16 => Scalar::BF16(sum.round::<bf16>()),
-        DType::F32 => Scalar::F32(sum.round::<f32>()),
-        _ => Scalar::F64(sum.round::<f64>()),
-    }))
+    Some(rounded(
+        dtype,
+        match op {
+            Op::Sum | Op::Norm1 | Op::SumSq | Op::Dot => sum,
+            Op::Mean if count > 0 => sum.divide(count),
+            Op::Norm2 => sum.sqrt(),
+            _ => return None,
+        },
+    ))
+}
+
+/// What two cells answer, of elements and of their squares.
+fn spread(
+    dtype: DType,
+    cells: [Option<(Truncated, u64)>; 2],
+    op: Op,
+    rules: &Rules,
+) -> Option<Value> {
+    let fits = dtype.is_float() && rules.out.is_none() && rules.ddof_fraction == 0;
+    let [Some((sum, count)), Some((squares, _))] = cells else { return None };
+    let found = if fits { short_variance(sum, squares, count, rules.ddof)? } else { return None };
+    Some(rounded(
+        dtype,
+        match op {
+            Op::Var => found,
+            Op::Std => found.sqrt(),
+            _ => return None,
+        },
+    ))
+}
+
+/// A number as a float of this type.
+fn rounded(dtype: DType, number: Truncated) -> Value {
+    Value::One(match dtype {
+        DType::F16 => Scalar::F16(number.round::<f16>()),
+        DType::BF16 => Scalar::BF16(number.round::<bf16>()),
+        DType::F32 => Scalar::F32(number.round::<f32>()),
+        _ => Scalar::F64(number.round::<f64>()),
+    })
 }
 
 /// Refuses a sum that elements of a type cannot have.
@@ -239,7 +267,13 @@ impl<T: Element> Table for MomentTable<T> {
         match op {
             Op::Sum | Op::Mean => self.sums.value(op, rules, group, rows),
             Op::SumSq | Op::Norm2 => self.squares.value(op, rules, group, rows),
-            _ => self.state(group).finish(op, rules),
+            _ => {
+                let cells = [self.sums.totals.simple(group), self.squares.totals.simple(group)];
+                match spread(T::DTYPE, cells, op, rules) {
+                    Some(value) => Ok(value),
+                    None => self.state(group).finish(op, rules),
+                }
+            }
         }
     }
 

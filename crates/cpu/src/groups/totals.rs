@@ -380,12 +380,21 @@ impl<F: Format, W: Fixed> Totals<F, W> {
         if cell.spill != 0 || self.specials_of(group) != [0; 3] {
             return None;
         }
-        let (negative, [window, rest]) = cell.sum.magnitude();
-        if rest != 0 {
+        let (negative, [low, high]) = cell.sum.magnitude();
+        if (low, high) == (0, 0) {
+            return Some((Truncated::ZERO, cell.count));
+        }
+        // Without the zeros at its end where it has more than 128 bits.
+        let zeros = if high == 0 { 0 } else { low.trailing_zeros() };
+        let window = match zeros {
+            0 => low,
+            1..128 => low >> zeros | high << (128 - zeros),
+            _ => high,
+        };
+        if high != 0 && high.leading_zeros() + zeros < 128 {
             return None;
         }
-        let exponent = if window == 0 { 0 } else { cell.base };
-        let negative = negative && window != 0;
+        let exponent = cell.base + zeros as i32;
         Some((Truncated { negative, window, exponent, inexact: false }, cell.count))
     }
 
