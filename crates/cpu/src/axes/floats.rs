@@ -37,7 +37,7 @@ enum Surveyed {
     Scaled,
 }
 
-/// An operation on floats, by one measure.
+/// An operation on elements of type `T`, by one measure: whatever that is, this is compiled once for each `T`.
 pub(super) struct Floats<T: 'static> {
     isa: Isa,
     asked: Asked,
@@ -46,6 +46,7 @@ pub(super) struct Floats<T: 'static> {
     surveyed: Surveyed,
     /// Whether elements are, or were, shorter than f64, so that no sums are beyond that.
     pub(super) short: bool,
+    /// The measure's loops, and what they say of it.
     sums: &'static dyn Sums<T>,
     traits: Traits,
 }
@@ -290,6 +291,7 @@ impl<T: Widen + Narrow> FloatCells<T> {
 
     /// Adds columns of f64, scaled.
     fn add_scaled_columns(&mut self, place: usize, table: Table<'_, T>) {
+        assert!(T::DTYPE == DType::F64);
         let columns = table.columns();
         let outputs = place..place + columns;
         let (lifts, scales) = (&self.lifts[outputs.clone()], &self.scales[outputs.clone()]);
@@ -300,7 +302,7 @@ impl<T: Widen + Narrow> FloatCells<T> {
             let to = &mut self.scaled[..];
             let origin = table.at(row, 0).cast();
             let items = Table::of_any(origin, table.stride(), rows, columns);
-            // SAFETY: rows of the table, whose elements are f64.
+            // SAFETY: rows of the table, whose elements are f64, as was asserted.
             let items = unsafe { items.of_elements() };
             let (fold, lift) = (self.fold, Lift { items, lifts, scales, to: &mut *to });
             fold.run(|| dispatch_accumulators(fold.isa, lift));
@@ -346,6 +348,7 @@ impl<T: Widen + Narrow> FloatCells<T> {
     /// Answers outputs of a few elements that are subnormal, or zeros, from lifted copies; `None` if some
     /// are neither.
     fn quick_lifted(&mut self, rows: &Short<Alone<T>>, to: &mut [T]) -> Option<Left> {
+        assert!(T::DTYPE == DType::F64);
         let Floats { isa, asked, .. } = self.fold;
         self.scaled.resize(rows.len * to.len(), 0.0);
         let lifts = [lift(f64::from_bits(1))];
