@@ -217,8 +217,9 @@ fn quotient(numerator: BigUint, exponent: i32, divisor: &BigUint) -> Truncated {
 
 #[cfg(test)]
 mod tests {
-    use super::{long_variance, short_variance};
+    use super::{Wide, long_variance, short_variance};
     use crate::exact::round::Truncated;
+    use num_bigint::BigUint;
 
     /// Limbs of 32 bits of a number that is not negative.
     fn limbs(number: u128) -> Vec<i64> {
@@ -234,17 +235,24 @@ mod tests {
         };
         let mut found = [0; 2];
         for _ in 0..3000 {
-            let n = 1 + random() % 70;
-            let spread = random() % 50;
-            let items: Vec<u128> = (0..n).map(|_| u128::from(random() >> spread)).collect();
+            let n = 1 + random() % [4, 70][random() as usize % 2];
+            // Of at most 62 bits, so that the squares have a sum of 128.
+            let (few, more) = (random() % 50, random() % (if n < 5 { 10 } else { 7 }));
+            let items: Vec<u128> = (0..n).map(|_| u128::from(random() >> few << more)).collect();
             let (sum, squares) = (items.iter().sum::<u128>(), items.iter().map(|x| x * x).sum());
             let ddof = random() % 3;
             let many = long_variance((&limbs(sum), -40), (&limbs(squares), -80), n, (ddof, 0.0));
             let exact = |window, exponent| Truncated { window, exponent, ..Truncated::ZERO };
             let few = short_variance(exact(sum, -40), exact(squares, -80), n, ddof);
             assert_eq!(few.is_some(), n > ddof);
-            let bits = |x: Truncated| [x.round::<f64>(), x.sqrt().round::<f64>()].map(f64::to_bits);
-            assert_eq!(few.map(bits), many.map(bits), "{items:?}, {ddof}");
+            // Of 127 bits, and whether anything follows.
+            let cut = |x: Truncated| {
+                let over = u32::from(x.window >> 127 != 0);
+                let lost = x.window & u128::from(over) != 0;
+                (x.window >> over, x.exponent + over as i32, x.inexact || lost)
+            };
+            let exact = |x: Truncated| if x.window == 0 { (0, 0, false) } else { cut(x) };
+            assert_eq!(few.map(exact), many.map(exact), "{items:?}, {ddof}");
             found[usize::from(few.is_some_and(|x| x.window != 0))] += 1;
         }
         assert!(found.iter().all(|&n| n > 20), "{found:?}");
@@ -253,6 +261,34 @@ mod tests {
         let far = Truncated { exponent: 400, ..one };
         assert_eq!(short_variance(one, Truncated { window: 1, exponent: -1, ..one }, 1, 0), None);
         assert_eq!(short_variance(one, far, 2, 0), None);
+        assert_eq!(short_variance(one, Truncated::ZERO, 2, 0), None);
         assert_eq!(short_variance(one, one, u64::MAX, 0), None);
+        // The divisor leaves no remainder, and bits of the quotient are cut off.
+        let many = Truncated { window: u128::MAX, ..one };
+        assert!(short_variance(one, many, 1 << 31, 0).unwrap().inexact);
+    }
+
+    #[test]
+    fn integers_of_256_bits() {
+        let big = |x: Wide| (BigUint::from(x.high) << 128u32) + x.low;
+        let mut state = 5u128;
+        let mut random = || {
+            state = state.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1);
+            state >> (state as u32 >> 9 & 127)
+        };
+        for _ in 0..1000 {
+            let (a, b, by) = (random(), random(), random() as u32 % 256);
+            let product = Wide::product(a, b);
+            assert_eq!(big(product), BigUint::from(a) * b);
+            let shifted = big(product) << by;
+            assert_eq!(product.shifted(by).map(big), (shifted.bits() <= 256).then_some(shifted));
+            let other = Wide { high: random(), low: random() };
+            let less = (product >= other).then(|| big(product) - big(other));
+            assert_eq!(product.less(other).map(big), less);
+            let divisor = random() as u64 | 1;
+            let (quotient, remainder) = product.divided(divisor);
+            assert_eq!(big(quotient) * divisor + remainder, big(product));
+            assert!(remainder < divisor);
+        }
     }
 }
