@@ -93,7 +93,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Sums<O::Item> for Of<O, M, P> {
         place: usize,
     ) {
         let count = rows[0].count();
-        assert!(rows[1].count() == count && (!M::SHIFTED || firsts.len() == count));
+        assert!(rows[1].count() == count);
         let parts = some_of(parts, place..place + count);
         dispatch_accumulators(
             isa,

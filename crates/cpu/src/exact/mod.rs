@@ -449,8 +449,7 @@ fn with_copies<T: Element, R>(len: usize, work: impl FnOnce(&mut Copies<'_, T>) 
     let mut rooms = COPIES.take();
     let [first, second] = &mut rooms;
     let bytes = len * size_of::<T>();
-    let copies = [room(first, bytes), room(second, bytes)];
-    let [first, second] = copies;
+    let (first, second) = (room(first, bytes), room(second, bytes));
     let copies = [bytemuck::cast_slice_mut(first), bytemuck::cast_slice_mut(second)];
     let result = work(&mut Copies(copies));
     COPIES.set(rooms);

@@ -110,9 +110,11 @@ fn spread(
     op: Op,
     rules: &Rules,
 ) -> Option<Value> {
-    let fits = dtype.is_float() && rules.out.is_none() && rules.ddof_fraction == 0;
-    let [Some((sum, count)), Some((squares, _))] = cells else { return None };
-    let found = if fits { short_variance(sum, squares, count, rules.ddof)? } else { return None };
+    if !dtype.is_float() || rules.out.is_some() || rules.ddof_fraction != 0 {
+        return None;
+    }
+    let [(sum, count), (squares, _)] = [cells[0]?, cells[1]?];
+    let found = short_variance(sum, squares, count, rules.ddof)?;
     Some(rounded(
         dtype,
         match op {

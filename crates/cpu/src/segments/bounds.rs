@@ -347,7 +347,7 @@ fn starts_stops_in(
     cut: &mut Cut,
 ) -> Result<()> {
     let count = starts.len();
-    let mut words = [Vec::with_capacity(SEGMENTS), Vec::with_capacity(SEGMENTS)];
+    let mut words = [Vec::new(), Vec::new()];
     for first in (0..count).step_by(SEGMENTS) {
         let some = first..count.min(first + SEGMENTS);
         for (words, of) in words.iter_mut().zip([starts, stops]) {

@@ -194,6 +194,7 @@ impl<'a> Opcode<'a> {
     }
 }
 
+/// That none of these suffixes was there.
 fn none_of(names: &[&str]) -> Fault {
     let names: Vec<_> = names.iter().map(|name| format!(".{name}")).collect();
     Fault::unsupported(format!("one of {} was expected", names.join(", ")))
