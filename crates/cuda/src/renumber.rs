@@ -33,44 +33,50 @@ impl<'a> Names<'a> {
 
 /// The text whose registers and labels have these relative numbers; `None` if it is damaged.
 pub(crate) fn absolute(relative: &str) -> Option<String> {
-    let mut text = String::with_capacity(relative.len() + relative.len() / 8);
+    let bytes = relative.as_bytes();
+    let mut text = String::with_capacity(bytes.len() + bytes.len() / 8);
     let mut names = Names::default();
-    for line in relative.split_inclusive('\n') {
-        let mut rest = line;
-        while let Some(start) = rest.find(['%', '$']) {
-            let end = start + name_len(&rest[start..]);
-            let (before, after) = rest.split_at(end);
-            text.push_str(before);
-            rest = after;
-            let number = number_len(rest);
-            if end > start + 1 && number > 0 {
-                let found = names.absolute(&before[start..], rest[..number].parse().ok()?)?;
-                text.push_str(&found.to_string());
-                rest = &rest[number..];
-            }
+    // Bytes that were looked at, and how many of them `text` has.
+    let (mut at, mut copied) = (0, 0);
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'\n' {
+            names.end_line();
         }
-        text.push_str(rest);
-        names.end_line();
+        if !matches!(byte, b'%' | b'$') {
+            at += 1;
+            continue;
+        }
+        let end = at + name_len(&bytes[at..]);
+        let number = number_len(&bytes[end..]);
+        if end > at + 1 && number > 0 {
+            let name = &relative[at..end];
+            let found = names.absolute(name, relative[end..end + number].parse().ok()?)?;
+            text.push_str(&relative[copied..end]);
+            text.push_str(&found.to_string());
+            copied = end + number;
+        }
+        at = end + number;
     }
+    text.push_str(&relative[copied..]);
     Some(text)
 }
 
 /// The length of a register's name, `%` and letters, or of a label's, `$L__BB`, digits and `_`,
 /// without its number; 1 if there is none.
-fn name_len(text: &str) -> usize {
-    let run = |text: &str, is: fn(&u8) -> bool| text.bytes().take_while(is).count();
-    if let Some(label) = text.strip_prefix("$L__BB") {
+fn name_len(text: &[u8]) -> usize {
+    let run = |text: &[u8], is: fn(&u8) -> bool| text.iter().take_while(|b| is(b)).count();
+    if let Some(label) = text.strip_prefix(b"$L__BB") {
         let digits = run(label, u8::is_ascii_digit);
-        let is_label = digits > 0 && label[digits..].starts_with('_');
+        let is_label = digits > 0 && label.get(digits) == Some(&b'_');
         return if is_label { "$L__BB".len() + digits + 1 } else { 1 };
     }
-    text.strip_prefix('%').map_or(1, |name| 1 + run(name, u8::is_ascii_lowercase))
+    text.strip_prefix(b"%").map_or(1, |name| 1 + run(name, u8::is_ascii_lowercase))
 }
 
 /// The length of a number with its sign; 0 if there is none.
-fn number_len(text: &str) -> usize {
-    let sign = usize::from(text.starts_with('-'));
-    let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+fn number_len(text: &[u8]) -> usize {
+    let sign = usize::from(text.starts_with(b"-"));
+    let digits = text[sign..].iter().take_while(|b| b.is_ascii_digit()).count();
     if digits == 0 { 0 } else { sign + digits }
 }
 

@@ -12,8 +12,10 @@ use crate::machine::{
 use crate::memory::{Global, MemoryError, Region};
 use crate::name::{self, demangled};
 use crate::parse;
-use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use parsed::{Parsed, Programs, lock};
+use std::sync::Arc;
+
+mod parsed;
 
 /// Bytes of the heap that kernels allocate from, taken when the first such kernel is launched.
 pub(crate) const HEAP: u64 = 8 << 20;
@@ -214,23 +216,6 @@ pub struct Report {
     pub outcome: Outcome,
 }
 
-/// Parses a text, or finds the module of it that another device or an earlier call has loaded and still holds: engines of several
-/// shapes load the same kernels, and parsing takes as long as running them over a few elements.
-fn parsed(text: &str) -> Result<Arc<Module>, parse::Error> {
-    static HELD: Mutex<FxHashMap<Box<str>, Weak<Module>>> =
-        Mutex::new(FxHashMap::with_hasher(FxBuildHasher));
-    let held = || HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(module) = held().get(text).and_then(Weak::upgrade) {
-        return Ok(module);
-    }
-    // Without the lock: others parse meanwhile.
-    let module = Arc::new(parse::parse(text)?);
-    let mut all = held();
-    all.retain(|_, module| module.strong_count() > 0);
-    all.insert(text.into(), Arc::downgrade(&module));
-    Ok(module)
-}
-
 struct Loaded {
     module: Arc<Module>,
     files: Arc<[Arc<str>]>,
@@ -239,7 +224,7 @@ struct Loaded {
     /// Allocations that are freed with the module.
     owned: Vec<u64>,
     constant: Region,
-    programs: FxHashMap<u32, Arc<Program>>,
+    programs: Arc<Programs>,
     /// Kernels that may use more than 48 KiB of shared memory.
     opted_in: Vec<u32>,
 }
@@ -366,7 +351,7 @@ impl Device {
     /// [`DeviceError::Parse`] for text that is not PTX or not supported, [`DeviceError::Memory`] and [`DeviceError::Constants`] if its variables do
     /// not fit.
     pub fn load(&mut self, text: &str) -> Result<ModuleId, DeviceError> {
-        self.load_shared(parsed(text)?)
+        self.load_parsed(&parsed::text(text)?)
     }
 
     /// Loads a module that was parsed before.
@@ -375,10 +360,11 @@ impl Device {
     ///
     /// As [`Device::load`].
     pub fn load_module(&mut self, module: Module) -> Result<ModuleId, DeviceError> {
-        self.load_shared(Arc::new(module))
+        self.load_parsed(&Parsed::new(module))
     }
 
-    fn load_shared(&mut self, module: Arc<Module>) -> Result<ModuleId, DeviceError> {
+    fn load_parsed(&mut self, parsed: &Parsed) -> Result<ModuleId, DeviceError> {
+        let module = parsed.module.clone();
         let (mut addresses, mut owned) = (vec![0; module.variables.len()], Vec::new());
         let mut constants = 0u64;
         for (variable, address) in module.variables.iter().zip(&mut addresses) {
@@ -412,13 +398,15 @@ impl Device {
         }
         self.link(&module, &addresses, &mut bank)?;
         let files: Arc<[Arc<str>]> = module.files.iter().map(|f| Arc::from(f.as_str())).collect();
+        // Programs have the addresses of variables, which differ from device to device.
+        let programs = if owned.is_empty() { parsed.programs.clone() } else { Arc::default() };
         self.modules.push(Some(Loaded {
             module,
             files,
             addresses,
             owned,
             constant: Region::of(crate::finding::Space::Const, &bank)?,
-            programs: FxHashMap::default(),
+            programs,
             opted_in: Vec::new(),
         }));
         Ok(ModuleId(self.modules.len() - 1))
@@ -692,18 +680,14 @@ impl Device {
         self.reports.push((stream, Report { kernel: name, from_device: true, outcome }));
     }
 
-    fn program(&mut self, kernel: Kernel) -> Result<Arc<Program>, DeviceError> {
-        let loaded = self
-            .modules
-            .get_mut(kernel.module.0)
-            .and_then(Option::as_mut)
-            .ok_or(DeviceError::Handle)?;
-        if let Some(program) = loaded.programs.get(&kernel.function.0) {
+    fn program(&self, kernel: Kernel) -> Result<Arc<Program>, DeviceError> {
+        let loaded = self.loaded(kernel.module)?;
+        if let Some(program) = lock(&loaded.programs).get(&kernel.function.0) {
             return Ok(program.clone());
         }
         let addresses = Addresses { module: &loaded.module, of: &loaded.addresses };
         let program = Arc::new(machine::decode(&addresses, kernel.function)?);
-        loaded.programs.insert(kernel.function.0, program.clone());
+        lock(&loaded.programs).insert(kernel.function.0, program.clone());
         Ok(program)
     }
 

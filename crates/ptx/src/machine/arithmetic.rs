@@ -4,11 +4,10 @@
 
 use super::lanes::{Binary, Ternary, Test, Unary, binary, ternary, test, test_pairs, unary};
 use crate::ir::{
-    Class, Compare, FloatBinary, FloatMode, FloatUnary, IntBinary, IntTernary, IntUnary, Rounding,
-    Type,
+    Class, Compare, FloatBinary, FloatMode, FloatUnary, IntBinary, IntTernary, IntUnary, Type,
 };
 use crate::value::real::Format;
-use crate::value::{compare, float, int};
+use crate::value::{compare, convert, float, int};
 
 /// A loop for the types of 32 and 64 bits each, and one for the rest.
 macro_rules! by_width {
@@ -62,30 +61,57 @@ fn is_plain(mode: FloatMode) -> bool {
 
 /// Floating-point operations with two sources.
 pub(crate) fn float_binary(op: FloatBinary, ty: Type, mode: FloatMode) -> Binary {
-    const NEAREST: Rounding = Rounding::Nearest;
-    if is_plain(mode) {
-        match (op, ty) {
-            (FloatBinary::Add, Type::F32) => {
-                return binary(|a, b| float::add(Format::F32, NEAREST, a, b));
+    macro_rules! each {
+        ($($op:ident $ty:ident),+) => {
+            match (op, ty) {
+                $((FloatBinary::$op, Type::$ty) if is_plain(mode) => binary(|a, b| {
+                    float::scalar_binary(FloatBinary::$op, Format::$ty, FloatMode::default(), a, b)
+                }),)+
+                _ => binary(move |a, b| float::binary(op, ty, mode, a, b)),
             }
-            (FloatBinary::Mul, Type::F32) => {
-                return binary(|a, b| float::mul(Format::F32, NEAREST, a, b));
-            }
-            (FloatBinary::Add, Type::F64) => {
-                return binary(|a, b| float::add(Format::F64, NEAREST, a, b));
-            }
-            (FloatBinary::Mul, Type::F64) => {
-                return binary(|a, b| float::mul(Format::F64, NEAREST, a, b));
-            }
-            _ => {}
-        }
+        };
     }
-    binary(move |a, b| float::binary(op, ty, mode, a, b))
+    each!(Add F32, Add F64, Sub F32, Sub F64, Mul F32, Mul F64, Min F32, Max F32)
 }
 
 /// `fma`.
 pub(crate) fn fma(ty: Type, mode: FloatMode) -> Ternary {
-    ternary(move |a, b, c| float::fma(ty, mode, a, b, c))
+    match ty {
+        Type::F32 if is_plain(mode) => {
+            ternary(|a, b, c| float::scalar_fma(Format::F32, FloatMode::default(), a, b, c))
+        }
+        Type::F64 if is_plain(mode) => {
+            ternary(|a, b, c| float::scalar_fma(Format::F64, FloatMode::default(), a, b, c))
+        }
+        _ => ternary(move |a, b, c| float::fma(ty, mode, a, b, c)),
+    }
+}
+
+/// `cvt`. Between integers, and between the two formats that the processor has, the loop decides nothing.
+pub(crate) fn cvt(
+    to: Type,
+    from: Type,
+    register_bits: u32,
+    mode: FloatMode,
+    integral: bool,
+) -> Unary {
+    let plain = is_plain(mode) && !integral;
+    match (from, to) {
+        (Type::F32, Type::F64) if plain => unary(|a| {
+            let wide = f64::from(float::f32_of(a));
+            if wide.is_nan() { Format::F64.nan() } else { wide.to_bits() }
+        }),
+        (Type::F64, Type::F32) if plain => unary(|a| float::canonical(float::f64_of(a) as f32)),
+        _ if plain && [from, to].iter().all(|&ty| Format::of(ty).is_none()) => {
+            let [from, into] = [from, to].map(|ty| (64 - ty.bits(), ty.is_signed()));
+            let extend = |x: u64, (above, signed): (u32, bool)| {
+                if signed { ((x << above) as i64 >> above) as u64 } else { x << above >> above }
+            };
+            let register = if into.1 { u64::MAX >> (64 - register_bits) } else { u64::MAX };
+            unary(move |a| extend(extend(a, from), into) & register)
+        }
+        _ => unary(move |a| convert::convert(to, from, register_bits, mode, integral, a)),
+    }
 }
 
 /// Floating-point operations with one source.
@@ -112,4 +138,31 @@ pub(crate) fn comparison(how: Compare, ty: Type, ftz: bool) -> Test {
         };
     }
     for_integers!(Eq Ne Lt Le Gt Ge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::LANES;
+
+    #[test]
+    fn loops_convert_as_one_value_is_converted() {
+        use Type::{F16, F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
+        let mut bits = 0x9e37_79b9_7f4a_7c15_u64;
+        let special = [0, 1, 1 << 31, 1 << 63, 0x7fc0_0001, 0xff80_0000, 0x7ff0_0000_0000_0001];
+        for from in [U8, S8, U16, S16, U32, S32, U64, S64, F16, F32, F64] {
+            for to in [U8, S8, U16, S16, U32, S32, U64, S64, F16, F32, F64] {
+                let a: [u64; LANES] = core::array::from_fn(|lane| {
+                    bits = bits.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+                    special.get(lane).copied().unwrap_or(bits) & from.mask()
+                });
+                let register = to.bits().max(32);
+                let mode = FloatMode::default();
+                let mut all = [0; LANES];
+                cvt(to, from, register, mode, false)(&mut all, &a, u32::MAX);
+                let one = a.map(|a| convert::convert(to, from, register, mode, false, a));
+                assert_eq!(all, one, "{from:?} to {to:?}");
+            }
+        }
+    }
 }

@@ -731,8 +731,7 @@ impl Decoder<'_> {
                 self.one(scene, dst, a, arithmetic::float_unary(op, ty, mode))?
             }
             Op::Cvt { to, from, register_bits, dst, a, mode, integral } => {
-                let f =
-                    unary(move |a| convert::convert(to, from, register_bits, mode, integral, a));
+                let f = arithmetic::cvt(to, from, register_bits, mode, integral);
                 self.one(scene, dst, a, f)?
             }
             Op::CvtToEight { to, from: Type::F32, relu, dst, a, b } => {

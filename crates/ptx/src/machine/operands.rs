@@ -512,16 +512,19 @@ pub(crate) fn shared_slots(
             (*first, *last) = ((*first).min(at), (*last).max(at));
         }
     };
-    let ones = |set: &[u64]| -> Vec<usize> {
-        let each = set.iter().enumerate().flat_map(|(word, &bits)| {
-            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
-        });
-        each.collect()
+    let need_all = |set: &[u64], at: u32, need: &mut dyn FnMut(usize, u32)| {
+        for (word, &bits) in set.iter().enumerate() {
+            let mut rest = bits;
+            while rest != 0 {
+                need(word * 64 + rest.trailing_zeros() as usize, at);
+                rest &= rest - 1;
+            }
+        }
     };
     frame.parameters.iter().for_each(|&i| need(i, 0));
     for (number, block) in flow.blocks().iter().enumerate() {
-        ones(live.set(number)).into_iter().for_each(|i| need(i, block.start));
-        ones(&live.behind(flow, number)).into_iter().for_each(|i| need(i, block.end - 1));
+        need_all(live.set(number), block.start, &mut need);
+        need_all(&live.behind(flow, number), block.end - 1, &mut need);
     }
     for (at, guarded) in (0..).zip(steps) {
         guarded.step.touch(&mut |touch| {

@@ -531,12 +531,11 @@ impl<'a> Visit<'a> {
             let found =
                 if me.as_stamp.act.writes() { view.write(me, cell) } else { view.read(me, cell) };
             // Of the cells of one access, a fault comes before a remark.
-            race = match (race, found) {
-                (Some((Kind::SameValue, _)), Some(found)) if found.0 != Kind::SameValue => {
-                    Some(found)
-                }
-                (race, found) => race.or(found),
-            };
+            if let Some(found) = found
+                && race.is_none_or(|(kind, _)| kind == Kind::SameValue && found.0 != kind)
+            {
+                race = Some(found);
+            }
             view.address += step;
         }
         race

@@ -327,3 +327,30 @@ pub(super) fn wrong_count(args: &[Arg<'_>], wanted: &str) -> Fault {
 pub(super) fn expected(what: &str, found: &Arg<'_>) -> Fault {
     Fault::invalid(format!("{what} was expected, not {}", found.describe()))
 }
+
+fn check(found: usize, wanted: usize) -> Result<(), Fault> {
+    if found == wanted {
+        return Ok(());
+    }
+    Err(Fault::invalid(format!("{found} registers where {wanted} are expected")))
+}
+
+/// So many registers of one type to read from.
+pub(super) fn sources<'a>(
+    arg: &Arg<'a>,
+    (count, word): (usize, Type),
+    o: &mut Operands<'_, 'a>,
+) -> Result<Box<[Operand]>, Fault> {
+    check(parts(arg).len(), count)?;
+    parts(arg).iter().map(|part| o.src(part, word)).collect()
+}
+
+/// So many registers of one type to write to.
+pub(super) fn destinations<'a>(
+    arg: &Arg<'a>,
+    (count, word): (usize, Type),
+    o: &mut Operands<'_, 'a>,
+) -> Result<Box<[Reg]>, Fault> {
+    check(parts(arg).len(), count)?;
+    parts(arg).iter().map(|part| o.dst(part, word)).collect()
+}

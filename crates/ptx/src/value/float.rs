@@ -59,7 +59,15 @@ fn halves(ty: Type, sources: [u64; 3], f: impl Fn([u64; 3]) -> u64) -> u64 {
     f(part(0)) | f(part(bits)) << bits
 }
 
-fn scalar_binary(op: FloatBinary, format: Format, mode: FloatMode, a: u64, b: u64) -> u64 {
+/// An operation on two scalars.
+#[inline(always)]
+pub(crate) fn scalar_binary(
+    op: FloatBinary,
+    format: Format,
+    mode: FloatMode,
+    a: u64,
+    b: u64,
+) -> u64 {
     let [a, b] = [a, b].map(|x| source(format, mode, x));
     let result = match op {
         FloatBinary::Add => add(format, mode.rounding, a, b),
@@ -91,7 +99,9 @@ fn scalar_unary(op: FloatUnary, format: Format, mode: FloatMode, a: u64) -> u64 
     finish(format, mode, result)
 }
 
-fn scalar_fma(format: Format, mode: FloatMode, a: u64, b: u64, c: u64) -> u64 {
+/// [`fma`] of scalars.
+#[inline(always)]
+pub(crate) fn scalar_fma(format: Format, mode: FloatMode, a: u64, b: u64, c: u64) -> u64 {
     let [a, b, c] = [a, b, c].map(|x| source(format, mode, x));
     let nearest = mode.rounding == Rounding::Nearest;
     let result = match format {
@@ -166,7 +176,7 @@ fn nan_from(format: Format, sources: &[u64]) -> u64 {
 
 /// The sum.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn add(format: Format, rounding: Rounding, a: u64, b: u64) -> u64 {
     if rounding == Rounding::Nearest {
         match format {
@@ -191,7 +201,7 @@ pub fn add(format: Format, rounding: Rounding, a: u64, b: u64) -> u64 {
 
 /// The product.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn mul(format: Format, rounding: Rounding, a: u64, b: u64) -> u64 {
     if rounding == Rounding::Nearest {
         match format {

@@ -129,14 +129,8 @@ pub(super) fn binary<'a>(
     };
     check_rounding(ty, mode)?;
     let [d, a, b] = exactly(args)?;
-    Ok(Op::FloatBinary {
-        op: which,
-        ty,
-        mode,
-        dst: o.dst(d, ty)?,
-        a: o.src(a, ty)?,
-        b: o.src(b, ty)?,
-    })
+    let (dst, a, b) = (o.dst(d, ty)?, o.src(a, ty)?, o.src(b, ty)?);
+    Ok(Op::FloatBinary { op: which, ty, mode, dst, a, b })
 }
 
 pub(super) fn quotient<'a>(
@@ -156,14 +150,8 @@ pub(super) fn quotient<'a>(
         None => (FloatBinary::Div, rounded(op, ty)?),
     };
     let [d, a, b] = exactly(args)?;
-    Ok(Op::FloatBinary {
-        op: which,
-        ty,
-        mode,
-        dst: o.dst(d, ty)?,
-        a: o.src(a, ty)?,
-        b: o.src(b, ty)?,
-    })
+    let (dst, a, b) = (o.dst(d, ty)?, o.src(a, ty)?, o.src(b, ty)?);
+    Ok(Op::FloatBinary { op: which, ty, mode, dst, a, b })
 }
 
 pub(super) fn fused<'a>(

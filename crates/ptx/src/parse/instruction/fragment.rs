@@ -2,10 +2,10 @@
 
 use super::Fault;
 use crate::{
-    ir::{FragmentPart, FragmentTable, MatrixProduct, MatrixType, Op, Operand, Reg, Type},
+    ir::{FragmentPart, FragmentTable, MatrixProduct, MatrixType, Op, Operand, Type},
     parse::{
         argument::Arg,
-        operands::{Operands, exactly, parts, wrong_count},
+        operands::{Operands, destinations, exactly, sources, wrong_count},
         suffix::Opcode,
     },
 };
@@ -102,31 +102,6 @@ fn registers_of(part: FragmentPart, shape: Shape, ty: MatrixType) -> (usize, Typ
         (FragmentPart::A | FragmentPart::B, MatrixType::Plain(Type::F16)) => (8, word),
         _ => ((rows * columns / 32 * ty.bits() / word.bits()) as usize, word),
     }
-}
-
-fn check(found: usize, wanted: usize) -> Result<(), Fault> {
-    if found == wanted {
-        return Ok(());
-    }
-    Err(Fault::invalid(format!("{found} registers where {wanted} are expected")))
-}
-
-fn sources<'a>(
-    arg: &Arg<'a>,
-    (count, word): (usize, Type),
-    o: &mut Operands<'_, 'a>,
-) -> Result<Box<[Operand]>, Fault> {
-    check(parts(arg).len(), count)?;
-    parts(arg).iter().map(|part| o.src(part, word)).collect()
-}
-
-fn destinations<'a>(
-    arg: &Arg<'a>,
-    (count, word): (usize, Type),
-    o: &mut Operands<'_, 'a>,
-) -> Result<Box<[Reg]>, Fault> {
-    check(parts(arg).len(), count)?;
-    parts(arg).iter().map(|part| o.dst(part, word)).collect()
 }
 
 /// Two operands, and a stride where there is one.

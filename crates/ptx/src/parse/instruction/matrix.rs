@@ -2,10 +2,10 @@
 
 use super::Fault;
 use crate::{
-    ir::{MatrixProduct, MatrixType, Op, Operand, Type},
+    ir::{MatrixProduct, MatrixType, Op, Type},
     parse::{
         argument::Arg,
-        operands::{Operands, exactly, parts},
+        operands::{Operands, destinations, exactly, sources},
         suffix::Opcode,
     },
     value::eight::Eight,
@@ -45,19 +45,14 @@ fn move_tables<'a>(
     let transposed = op.take("trans");
     let space = op.space();
     op.ty(&[Type::B16])?;
-    let check = |list: &[Arg<'a>]| match list.len() == count {
-        true => Ok(()),
-        false => Err(Fault::invalid(format!("{} registers for {count} tables", list.len()))),
-    };
+    let each = (count, Type::B32);
     if op.name == "ldmatrix" {
         let [d, address] = exactly(args)?;
-        check(parts(d))?;
-        let dsts = parts(d).iter().map(|d| o.dst(d, Type::B32)).collect::<Result<_, _>>()?;
+        let dsts = destinations(d, each, o)?;
         return Ok(Op::MatrixLoad { space, transposed, dsts, address: o.address(address, space)? });
     }
     let [address, values] = exactly(args)?;
-    check(parts(values))?;
-    let values = parts(values).iter().map(|v| o.src(v, Type::B32)).collect::<Result<_, _>>()?;
+    let values = sources(values, each, o)?;
     Ok(Op::MatrixStore { space, transposed, values, address: o.address(address, space)? })
 }
 
@@ -135,24 +130,7 @@ fn multiply<'a>(
     let of = |elements: u32, bits: u32| (elements / 32 * bits).div_ceil(register) as usize;
     let word = if doubles { Type::B64 } else { Type::B32 };
     let [d, a, b, c] = exactly(args)?;
-    let sources =
-        |arg: &Arg<'a>, count: usize, o: &mut Operands<'_, 'a>| -> Result<Box<[Operand]>, Fault> {
-            let list = parts(arg);
-            if list.len() != count {
-                return Err(Fault::invalid(format!(
-                    "{} registers where {count} are expected",
-                    list.len()
-                )));
-            }
-            list.iter().map(|part| o.src(part, word)).collect()
-        };
-    let sum = of(m * 8, d_type.bits());
-    if parts(d).len() != sum {
-        return Err(Fault::invalid(format!(
-            "{} registers where {sum} are expected",
-            parts(d).len()
-        )));
-    }
+    let sum = (of(m * 8, d_type.bits()), word);
     Ok(Op::MatrixMultiply(Box::new(MatrixProduct {
         shape,
         a_type,
@@ -161,9 +139,9 @@ fn multiply<'a>(
         ty: d_type,
         saturate,
         differing: counted.unwrap_or(false),
-        a: sources(a, of(m * k, bits), o)?,
-        b: sources(b, of(8 * k, bits), o)?,
+        a: sources(a, (of(m * k, bits), word), o)?,
+        b: sources(b, (of(8 * k, bits), word), o)?,
         c: sources(c, sum, o)?,
-        dsts: parts(d).iter().map(|part| o.dst(part, word)).collect::<Result<_, _>>()?,
+        dsts: destinations(d, sum, o)?,
     })))
 }
