@@ -169,14 +169,14 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
 #[test]
 fn any_axes_of_any_layout() {
     let device: Arc<dyn Device> = Arc::new(sim(Schedule::Lockstep));
-    sweep(&engines(&device), 1, up_to(26, 13), up_to(3000, 900), 1);
+    sweep(&engines(&device), 1, up_to(26, 13), up_to(3000, 500), 1);
 }
 
 #[test]
 fn any_axes_in_random_order() {
     for seed in 0..1 {
         let device: Arc<dyn Device> = Arc::new(sim(Schedule::Random { seed }));
-        sweep(&engines(&device), 77 + seed, 13, up_to(3000, 600), up_to(1, 2));
+        sweep(&engines(&device), 77 + seed, 13, up_to(3000, 300), up_to(1, 2));
     }
 }
 

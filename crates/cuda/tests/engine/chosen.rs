@@ -344,7 +344,7 @@ fn initial_values_of_lost_totals() {
 #[test]
 fn chosen_elements() {
     let options = Options { checks: Checks::ALL, ..Options::default() };
-    drawn(Arc::new(Sim::new(options)), 351, up_to(2000, 240), 1500);
+    drawn(Arc::new(Sim::new(options)), 351, up_to(2000, 120), 1500);
 }
 
 #[test]

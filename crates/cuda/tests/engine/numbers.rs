@@ -956,7 +956,8 @@ fn together(engines: &[Engine], seed: u64, rounds: usize) {
         }
     }
     // Rows that leave payloads are long.
-    for (dtype, ops) in DType::ALL.into_iter().flat_map(|d| TOGETHER.map(|ops| (d, ops))) {
+    let long = DType::ALL.into_iter().flat_map(|dtype| TOGETHER.map(|ops| (dtype, ops)));
+    for (dtype, ops) in long.step_by(up_to(1, 5)) {
         let totals = ops.contains(&Op::Sum) || ops.contains(&Op::Norm1);
         if dtype.is_float() || !totals {
             let layout = Layout::table([2, (50 << 10) / dtype.size()], dtype.size(), 0, 0);
@@ -1001,7 +1002,7 @@ fn several_numbers_on_the_interpreter() {
     let device = sim(Schedule::Lockstep);
     let mut all = engines(&device);
     all.extend(walkers(&device));
-    together(&all, 371, up_to(160, 80));
+    together(&all, 371, up_to(160, 39));
 }
 
 /// One number among NaNs of both signs, wherever it is.
@@ -1674,7 +1675,7 @@ fn packs_of_many_blocks(device: &Arc<dyn Device>) {
 #[test]
 fn outputs_in_packs() {
     let device = sim(Schedule::Lockstep);
-    packs(&walkers(&device), 218, up_to(900, 120), 300);
+    packs(&walkers(&device), 218, up_to(900, 60), 300);
     packs(&walkers(&sim(Schedule::Random { seed: 6 })), 219, up_to(90, 12), 100);
     packs_of_many_blocks(&device);
 }
@@ -1943,15 +1944,15 @@ fn lost_outputs(engines: &[Engine], seed: u64, rounds: usize, most: usize) {
 #[test]
 fn outputs_that_are_lost() {
     let device = sim(Schedule::Lockstep);
-    lost_outputs(&walkers(&device), 241, up_to(660, 66), up_to(6000, 1500));
-    lost_outputs(&abreast(&device), 242, up_to(330, 66), up_to(6000, 1500));
+    lost_outputs(&walkers(&device), 241, up_to(660, 66), up_to(6000, 600));
+    lost_outputs(&abreast(&device), 242, up_to(330, 66), up_to(6000, 600));
 }
 
 #[test]
 fn outputs_that_are_lost_in_random_order() {
     let device = sim(Schedule::Random { seed: 4 });
-    lost_outputs(&walkers(&device), 243, up_to(132, 22), 1000);
-    lost_outputs(&abreast(&device), 244, up_to(132, 22), 1000);
+    lost_outputs(&walkers(&device), 243, up_to(132, 22), up_to(1000, 300));
+    lost_outputs(&abreast(&device), 244, up_to(132, 22), up_to(1000, 300));
 }
 
 /// Columns so long that a block brings what it has given up, beside parts of other blocks that are exact, with errors that one tells
@@ -2307,7 +2308,7 @@ fn of_host_views(engine: &Engine, seed: u64, rounds: usize) {
             3 if dtype.is_float() => &[Op::LogSumExp, Op::Min],
             _ => &[Op::Mean, Op::Max, Op::CountNonzero],
         };
-        let shape = shape(&mut random, &[0, 1, 2, 5, 16, 33, 129, 700], 4, 60_000);
+        let shape = shape(&mut random, &[0, 1, 2, 5, 16, 33, 129, 700], 4, up_to(60_000, 20_000));
         let layout = Layout::random(&shape, dtype.size(), &mut random);
         let sample = Sample::new(dtype, layout, "signed", &mut random);
         let reduced: Vec<bool> = shape.iter().map(|_| random.below(2) == 0).collect();
@@ -2780,7 +2781,7 @@ fn rounding_of_squares(device: &Arc<dyn Device>) {
             payload(&limbs, counters)
         };
         for op in [Op::SumSq, Op::Norm2] {
-            check_payloads(&engine, op, dtype, 2000, &mut random, squares);
+            check_payloads(&engine, op, dtype, up_to(2000, 500), &mut random, squares);
         }
         let formats = limbs(Kind::Moments, dtype);
         let moments = |random: &mut Random| {
@@ -2797,7 +2798,7 @@ fn rounding_of_squares(device: &Arc<dyn Device>) {
             [of_sum, payload(&squares, [n, nans, positive + negative, 0])].concat()
         };
         for op in [Op::Var, Op::Std] {
-            check_payloads(&engine, op, dtype, 2000, &mut random, moments);
+            check_payloads(&engine, op, dtype, up_to(2000, 500), &mut random, moments);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::arrays::Random;
 use crate::thorough::{thorough, up_to};
+use std::cell::Cell;
 use warpfold::internal::{engine_of, stream_of};
 use warpfold::{
     DType, Device, DeviceArray, DeviceArrayMut, DeviceStream, Error, NanPolicy, Op, Partial,
@@ -280,6 +281,13 @@ fn sweep(stream: &DeviceStream, rounds: usize, seed: u64) {
         prepared += compare(stream, &question, &sample, [0, 7, 4096][round % 3]);
     }
     assert!(prepared > rounds / 4, "{prepared} of {rounds}");
+}
+
+/// Which of two ways a comparison on the interpreter goes: by turns, or both. A device's are fast.
+pub(crate) fn ways(device: Device) -> [bool; 2] {
+    thread_local!(static TURN: Cell<bool> = const { Cell::new(false) });
+    let turn = TURN.replace(!TURN.get());
+    if thorough() || device != Device::Sim { [true, true] } else { [turn, !turn] }
 }
 
 pub(crate) fn interpreter() -> DeviceStream {

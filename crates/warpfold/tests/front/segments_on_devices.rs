@@ -2,7 +2,7 @@
 //! one: bit for bit what the CPU answers, of arrays in either memory.
 
 use crate::arrays::Random;
-use crate::device_arrays::{elements, gpu, interpreter};
+use crate::device_arrays::{elements, gpu, interpreter, ways};
 use crate::thorough::{thorough, up_to};
 use warpfold::internal::engine_of;
 use warpfold::{
@@ -74,9 +74,14 @@ fn compare(
     let on = |device| question.clone().device(device).segments(segments);
     let expected = on(Device::Cpu).run(&view);
     let note = || format!("{question:?} of {} from {start} by {step}", sample.dtype);
-    assert_eq!(on(stream.device()).run(&view), expected, "sent: {}", note());
-    let array = sample.array(stream, start, step);
-    assert_eq!(on(Device::Auto).run(&array), expected, "in place: {}", note());
+    let [sent, in_place] = ways(stream.device());
+    if sent {
+        assert_eq!(on(stream.device()).run(&view), expected, "sent: {}", note());
+    }
+    if in_place {
+        let array = sample.array(stream, start, step);
+        assert_eq!(on(Device::Auto).run(&array), expected, "in place: {}", note());
+    }
     expected
 }
 
