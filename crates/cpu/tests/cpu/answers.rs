@@ -412,6 +412,16 @@ fn dot(arrays: [&Array; 2], reduced: &[bool], threads: &[usize], rules: &Rules, 
     compare(arrays.map(Some), reduced, &[Op::Dot], threads, rules, note);
 }
 
+/// All instruction sets, or the best one and one of the others, each in its turn: many cases follow.
+fn some_isas(turn: usize) -> Vec<Isa> {
+    let mut isas: Vec<Isa> = Isa::available().collect();
+    if !thorough() && isas.len() > 2 {
+        isas.retain(|&isa| isa != Isa::best());
+        isas = vec![isas[turn % isas.len()], Isa::best()];
+    }
+    isas
+}
+
 /// The same of one array or of two, for operations of one kind. Their states, which take the longest, are made once.
 fn compare(
     arrays: [Option<&Array>; 2],
@@ -428,8 +438,10 @@ fn compare(
     let states = plain.states().map_err(|error| error.to_string());
     for &op in ops {
         let want = finished(&states, op, rules);
-        for (isa, &threads) in
-            Isa::available().flat_map(|isa| threads.iter().map(move |n| (isa, n)))
+        let elements = views[0].as_ref().map_or(0, View::len);
+        for (isa, &threads) in some_isas(elements + op as usize)
+            .into_iter()
+            .flat_map(|isa| threads.iter().map(move |n| (isa, n)))
         {
             let job = Job { isa, threads: Threads::Exactly(threads), ..plain };
             let got = answers(&job, op, rules);
@@ -455,7 +467,7 @@ fn compare(
 }
 
 fn shape(random: &mut Rng) -> Vec<usize> {
-    let most = if cfg!(miri) { 60 } else { 30_000 };
+    let most = if cfg!(miri) { 60 } else { up_to(30_000, 12_000) };
     let lengths = [1, 2, 3, 4, 7, 8, 9, 13, 16, 17, 31, 33, 40, 64, 100, 300, 1000, 3000];
     let mut shape: Vec<usize> = Vec::new();
     for _ in 0..random.usize(1..6) {
@@ -748,8 +760,8 @@ fn threads_share_the_elements_of_few_outputs() {
         .into_iter()
         .enumerate()
         {
-            // Every shape of every type, or of every other.
-            if (turn + place).is_multiple_of(2) && !thorough() {
+            // Every shape of every type, or of every third.
+            if (turn + place) % 3 > 0 && !thorough() {
                 continue;
             }
             let pattern = if dtype == DType::F64 { "wide" } else { "uniform" };
@@ -1305,7 +1317,7 @@ fn a_few_of_many_outputs_are_gathered() {
             check(&array, &reduced, &[1], &Rules::default().nan(nan), &note);
         }
         dot([&array; 2], &reduced, &[1], &Rules::default(), &note);
-        for _ in 0..8 {
+        for _ in 0..up_to(8, 4) {
             several(&array, &reduced, &note, &mut random);
         }
     }
@@ -1691,7 +1703,9 @@ fn ends_and_positions_are_found_wherever_vectors_end() {
     let odd = [f64::NAN, -f64::NAN, infinity, -infinity, -0.0, 0.0, 1e-40, -1.0];
     // Around the parts that are searched, and the blocks that are compared.
     let long = [500, 2047, 2048, 2049, 5000, 16_383, 16_385, 16_400, 40_000];
-    let lengths = if cfg!(miri) { 60..70 } else { 1..300 };
+    // All lengths that one vector or two may have, and a part of the others.
+    let all = if cfg!(miri) { 60..70 } else { 1..300 };
+    let lengths = all.filter(|len| *len < 70 || thorough() || len % 5 < 2);
     for len in lengths.chain(long.into_iter().filter(|_| !cfg!(miri))) {
         for dtype in [DType::F64, DType::F32, DType::F16, DType::I64, DType::U32, DType::I8] {
             let (mut bytes, kinds) = (Vec::new(), 9);

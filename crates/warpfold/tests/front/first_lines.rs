@@ -410,11 +410,11 @@ fn a_token_ends_what_has_begun() -> Outcome {
         View::of_strided(&row, 0, &[1 << 17, 136], &[1, 0])?,
         View::of_strided(&row, 0, &[2, 68, 256, 512], &[0, 0, 512, 1])?,
     ];
-    for view in &views {
+    for (turn, view) in views.iter().enumerate() {
         let axes = [vec![0], vec![-1], (0..view.shape().len() as isize).collect()];
-        for (axes, ops) in
-            axes.into_iter().zip([vec![Op::Sum], vec![Op::Max], vec![Op::ArgMax, Op::MinMax]])
-        {
+        let ops = [vec![Op::Sum], vec![Op::Max], vec![Op::ArgMax, Op::MinMax]];
+        // Two of these questions of each view: what comes in pieces is the layout's affair.
+        for (axes, ops) in axes.into_iter().zip(ops).cycle().skip(turn).take(2) {
             let question = Reduction::new(ops).axes(axes);
             let mut asked = 0;
             let cut_up = question.run_while([Some(view), None], &mut || {

@@ -3,7 +3,7 @@
 
 use crate::arrays::Random;
 use crate::device_arrays::{elements, gpu, interpreter, ways};
-use crate::thorough::up_to;
+use crate::thorough::{thorough, up_to};
 use warpfold::internal::engine_of;
 use warpfold::{
     DType, Device, DeviceArray, DeviceStream, Error, Grouped, Input, KeyColumn, Keys, NanPolicy,
@@ -118,7 +118,9 @@ fn every_operation(stream: &DeviceStream, rows: usize) {
             let overflows = matches!(made, Err(Error::InGroup { .. }));
             assert!(made.is_ok() || overflows, "{op} of {dtype}: {made:?}");
         }
-        compare(stream, &all, (&keys, &values), None, 3).unwrap();
+        if thorough() || i % 2 == 0 {
+            compare(stream, &all, (&keys, &values), None, 3).unwrap();
+        }
     }
 }
 
