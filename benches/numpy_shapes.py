@@ -1,4 +1,4 @@
-"""NumPy's reduction of any view, for `peers.py --shapes`: a line for a case, as `examples/shapes` of the CPU backend reads it.
+"""NumPy's reduction of any view, for `peers.py --shapes`: a line for a case, as `cpu_shapes` of the CPU backend reads it.
 
 The answer to each line is the seconds of a call: the processor time of this thread, which other processes do not disturb.
 """

@@ -481,7 +481,7 @@ def machine():
 
 # ---- any shape -------------------------------------------------------------
 
-SHAPES = HERE.parent / "target/release/examples/shapes"
+SHAPES = HERE.parent / "target/release/examples/cpu_shapes"
 ROUNDS_OF_SHAPES = 5
 
 
@@ -600,7 +600,7 @@ def main():
     parser.add_argument("--dir", help="where the files go; 5 GiB are needed")
     parser.add_argument("--records", default=str(HERE / "records"), help="where the record goes")
     parser.add_argument("--shapes", nargs=2, type=int, metavar=("SEED", "COUNT"), help="times COUNT cases drawn by SEED, of any shape, beside NumPy, and nothing else")
-    parser.add_argument("--shapes-program", default=str(SHAPES), help="of --shapes: our side (cargo build --release -p warpfold-cpu --example shapes)")
+    parser.add_argument("--shapes-program", default=str(SHAPES), help="of --shapes: our side (cargo build --release -p warpfold-cpu --example cpu_shapes)")
     parser.add_argument("--matching", metavar="REGEX", help="of --shapes: the drawn cases whose text matches")
     parser.add_argument("--most", type=int, default=512, metavar="MIB", help="of --shapes: the size of the largest arrays")
     parser.add_argument("--seconds", type=float, help="of --shapes: stop after so long")

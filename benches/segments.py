@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times reductions of segments in memory beside NumPy's reduceat, in turn, and prints a record.
 
-    cargo build --release -p warpfold-cpu --example segments
-    python3 benches/segments.py target/release/examples/segments            needs numpy
+    cargo build --release -p warpfold-cpu --example cpu_segments
+    python3 benches/segments.py target/release/examples/cpu_segments            needs numpy
 
 Distributions of lengths are drawn; a case is an operation, a type and a distribution. Contestants take turns, round by round, and the
 best of the rounds counts: on one thread both tell processor time, which other processes on the machine disturb least.
