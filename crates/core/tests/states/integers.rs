@@ -66,7 +66,7 @@ fn check<T: Element>(raw: &[u64]) {
     if n > 0 {
         let mean = oracle::round::<f64>(&Exact::of_int(total).div(n as u128));
         assert_eq!(f64_bits(sums.finish(Op::Mean, &RULES)), mean);
-        let var = oracle::variance(&exacts, 0);
+        let var = oracle::variance(&oracle::squared_deviations(&exacts), exacts.len(), 0);
         assert_eq!(f64_bits(moments.finish(Op::Var, &RULES)), oracle::round::<f64>(&var));
         assert_eq!(f64_bits(moments.finish(Op::Std, &RULES)), oracle::round_sqrt::<f64>(&var));
     } else {

@@ -153,23 +153,32 @@ pub(crate) fn exact<T: Element>(x: T) -> Exact {
     }
 }
 
-/// The mean squared deviation, by its definition: two passes, in rationals.
-pub(crate) fn variance(items: &[Exact], ddof: u64) -> Exact {
-    squared_deviations(items).div(items.len() as u128 - u128::from(ddof))
+/// The mean of squared deviations whose sum is given.
+pub(crate) fn variance(deviations: &Exact, items: usize, ddof: u64) -> Exact {
+    deviations.div(items as u128 - u128::from(ddof))
 }
 
 /// The same over the count less `numerator / 2^shift`.
-pub(crate) fn corrected_variance(items: &[Exact], numerator: i128, shift: u32) -> Exact {
-    let scaled = squared_deviations(items).mul(&Exact::of_int(1 << shift));
-    scaled.div((((items.len() as i128) << shift) - numerator).unsigned_abs())
+pub(crate) fn corrected_variance(
+    deviations: &Exact,
+    items: usize,
+    numerator: i128,
+    shift: u32,
+) -> Exact {
+    let scaled = deviations.mul(&Exact::of_int(1 << shift));
+    scaled.div((((items as i128) << shift) - numerator).unsigned_abs())
 }
 
-fn squared_deviations(items: &[Exact]) -> Exact {
-    let mean = sum(items.iter().cloned()).div(items.len() as u128);
-    sum(items.iter().map(|x| {
-        let d = x.add(&mean.neg());
+/// The sum of squared deviations, by its definition: two passes, in rationals, of which all have
+/// the denominator that the mean has.
+pub(crate) fn squared_deviations(items: &[Exact]) -> Exact {
+    let n = items.len() as u128;
+    let (count, total) = (Exact::of_int(n as i128), sum(items.iter().cloned()));
+    let squares = items.iter().map(|x| {
+        let d = x.mul(&count).add(&total.neg());
         d.mul(&d)
-    }))
+    });
+    sum(squares).div(n * n)
 }
 
 /// The state of `items` from position `start` on.
