@@ -18,6 +18,7 @@ mod pipes;
 mod ptx;
 #[cfg(unix)]
 mod readme;
+#[cfg(unix)]
 mod releases;
 mod segments;
 #[cfg(unix)]

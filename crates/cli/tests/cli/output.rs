@@ -169,10 +169,14 @@ fn answers_in_files_of_columns_are_read_back() {
     dir.prints("reduce --op sum,max -a 0 --keepdims i.npy -o out.npz");
     assert!(dir.prints("inspect out.npz").contains("\t1 x 3\t"));
     // The same answers are the same bytes, whenever they are written.
-    for kind in ["parquet", "arrow", "npz"] {
-        dir.prints(&format!("reduce --op sum,max i.npy -o a.{kind}"));
-        std::thread::sleep(std::time::Duration::from_secs(2));
-        dir.prints(&format!("reduce --op sum,max i.npy -o b.{kind}"));
+    let kinds = ["parquet", "arrow", "npz"];
+    let write = |name: &str, kind: &str| {
+        dir.prints(&format!("reduce --op sum,max i.npy -o {name}.{kind}"));
+    };
+    kinds.iter().for_each(|kind| write("a", kind));
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    for kind in kinds {
+        write("b", kind);
         let read = |name: &str| std::fs::read(dir.path(&format!("{name}.{kind}"))).unwrap();
         assert_eq!(read("a"), read("b"), "{kind}");
     }

@@ -1,5 +1,6 @@
 //! A release: what is packed is what is installed, and nothing that is not whole.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -28,11 +29,12 @@ fn what_is_packed_is_installed_and_what_is_damaged_is_not() {
     let version = env!("CARGO_PKG_VERSION");
     let releases = path(&format!("releases/v{version}"));
     let target = "x86_64-unknown-linux-gnu";
-    let packed = run(
-        "archive.sh",
-        &[&releases, target],
-        &[("WARPFOLD_BIN", env!("CARGO_BIN_EXE_warpfold"))],
-    );
+    // Another command takes the place of the whole one, which is long to pack.
+    let command = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo warpfold {version}\n");
+    let binary = path("command");
+    std::fs::write(&binary, &command).unwrap();
+    std::fs::set_permissions(&binary, PermissionsExt::from_mode(0o755)).unwrap();
+    let packed = run("archive.sh", &[&releases, target], &[("WARPFOLD_BIN", &binary)]);
     assert!(packed.status.success(), "{packed:?}");
     let archive = format!("{releases}/warpfold-{version}-{target}.tar.gz");
     let from = format!("file://{}", path("releases"));
@@ -43,6 +45,7 @@ fn what_is_packed_is_installed_and_what_is_damaged_is_not() {
     assert!(installed.status.success(), "{installed:?}");
     let said = Command::new(path("bin/warpfold")).arg("--version").output().unwrap();
     assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), format!("warpfold {version}"));
+    assert_eq!(std::fs::read_to_string(path("bin/warpfold")).unwrap(), command);
 
     std::fs::write(path("bin/warpfold"), "old").unwrap();
     let missing = install("99.0.0", &path("bin"));

@@ -18,8 +18,11 @@ fn ones() -> Dir {
 
 /// A large answer: writing it takes a while.
 fn long() -> Dir {
+    of_outputs(3 << 20)
+}
+
+fn of_outputs(len: usize) -> Dir {
     let dir = Dir::new();
-    let len = 3 << 20;
     dir.npy("long.npy", "|u1", &[1, len], &vec![7; len]);
     dir
 }
@@ -337,7 +340,7 @@ fn a_signal_at_any_moment_leaves_a_whole_file() {
         let new = fs::read(dir.path(out)).unwrap();
         let mut ends = [0, 0];
         // Each signal comes before it is written and while it is.
-        for round in 0..crate::thorough::up_to(100, 36) {
+        for round in 0..crate::thorough::up_to(100, 24) {
             // Before anything is started: what nobody waits for would write beside the next round.
             let (signal, number) = [("-TERM", 15), ("-HUP", 1), ("-KILL", 9)][round % 3];
             if is_ignored(number) {
@@ -431,7 +434,8 @@ fn closed_descriptors_are_errors_where_they_are_needed() {
 
 #[test]
 fn ignored_signals_stay_ignored() {
-    let dir = long();
+    // All of it is written.
+    let dir = of_outputs(1 << 20);
     let command = shell(&dir, "trap '' HUP; exec $W sum -a 0 long.npy -o out.csv");
     let output = interrupted(&dir, command, "-HUP");
     assert_eq!(output.status.code(), Some(0), "{output:?}");

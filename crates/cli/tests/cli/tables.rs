@@ -1,6 +1,7 @@
 //! Tables in text: which columns, of which type, with which values, in one pass.
 
 use crate::common::{Dir, Run};
+use crate::thorough::thorough;
 
 /// The same question of a file and of a pipe, which must agree.
 #[track_caller]
@@ -246,9 +247,12 @@ fn tables_may_be_wide() {
         let line = format!("sum -c column{last},column3,2");
         let sums = both(&dir, &line, &text).success();
         assert_eq!(sums, format!("column{last}\t{last}.5\ncolumn3\t9\ncolumn1\t3\n"));
-        let stats = dir.pipe("stats", &text).success();
-        assert_eq!(stats.lines().count(), 9 * width);
-        assert!(stats.contains("column77\tsum\t231\n"));
+        // Of each column it takes long.
+        if width < 10_000 || thorough() {
+            let stats = dir.pipe("stats", &text).success();
+            assert_eq!(stats.lines().count(), 9 * width);
+            assert!(stats.contains("column77\tsum\t231\n"));
+        }
         assert_eq!(dir.prints("inspect t.csv").lines().count(), width + 1);
         let complaint = both(&dir, "sum -c nowhere", &text).failure(1);
         assert!(complaint.len() < 500, "{complaint}");

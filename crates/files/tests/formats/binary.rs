@@ -1,6 +1,7 @@
 //! npy, npz, raw and safetensors: what was written is what is read.
 
 use crate::common::*;
+use crate::thorough::thorough;
 use std::io::Write;
 use warpfold_core::DType;
 use warpfold_files::{
@@ -434,7 +435,7 @@ fn members_that_were_written_to_a_pipe() {
 fn a_damaged_directory_gives_no_other_arrays() {
     let dir = Dir::new();
     let plain = |method, large| npz(&two(), method, large);
-    for (what, whole) in [
+    let archives = [
         ("stored", plain(CompressionMethod::Stored, false)),
         ("large", plain(CompressionMethod::Stored, true)),
         ("deflated", plain(CompressionMethod::Deflated, false)),
@@ -443,7 +444,8 @@ fn a_damaged_directory_gives_no_other_arrays() {
             "behind others",
             [b"#!/bin/sh\n".to_vec(), plain(CompressionMethod::Stored, false)].concat(),
         ),
-    ] {
+    ];
+    for (turn, (what, whole)) in archives.into_iter().enumerate() {
         let path = dir.file("m.npz", &whole);
         let wanted = arrays(&path).unwrap();
         assert_eq!(wanted.len(), 2, "{what}");
@@ -452,6 +454,10 @@ fn a_damaged_directory_gives_no_other_arrays() {
             [|b| b ^ 1, |b| b ^ 0x28, |b| b ^ 0x80, |b| b.wrapping_add(1), |_| 0, |_| 0xff];
         for at in 0..whole.len() {
             for (i, change) in changes.iter().enumerate() {
+                // Three of the six, by turns of bytes and archives.
+                if !thorough() && (at + i + turn) % 2 == 0 {
+                    continue;
+                }
                 let mut wrong = whole.clone();
                 wrong[at] = change(wrong[at]);
                 if wrong == whole {

@@ -28,7 +28,7 @@ impl Dir {
 
 /// Where so many bytes are damaged or cut: everywhere, or at both ends and here and there between them.
 pub(crate) fn places(len: usize) -> impl Iterator<Item = usize> {
-    let step = up_to(1, 7);
+    let step = up_to(1, 11);
     (0..len).filter(move |at| at.min(&(len - 1 - at)) < &64 || at % step == 0)
 }
 

@@ -27,8 +27,22 @@ fn source(path: &str) -> Source {
     one(path, &OpenOptions::default())
 }
 
-/// Reduces pieces of an array on both.
-fn compare(device: Device, pieces: &[String], axes: Option<&[isize]>, memory: Option<usize>) {
+/// With how many threads the device is asked: one and three, by turns if there is little time.
+fn threads(device: Device, turn: usize) -> &'static [usize] {
+    match device {
+        Device::Sim | Device::Sims(_) if !thorough() => [&[1][..], &[3]][turn % 2],
+        _ => &[1, 3],
+    }
+}
+
+/// Reduces pieces of an array on both, on the device with these numbers of threads.
+fn compare(
+    device: Device,
+    pieces: &[String],
+    axes: Option<&[isize]>,
+    memory: Option<usize>,
+    threads: &[usize],
+) {
     let name = &pieces[0];
     let dtype = source(name).dtype;
     let ops = ops(device, dtype, 1);
@@ -60,7 +74,7 @@ fn compare(device: Device, pieces: &[String], axes: Option<&[isize]>, memory: Op
         assert_eq!(run(&[op], device, 1), run(&[op], Device::Cpu, 1), "{op:?}");
     }
     let expected = run(&told, Device::Cpu, 2);
-    for threads in [1, 3] {
+    for &threads in threads {
         assert!(run(&told, device, threads) == expected, "{name}, {told:?}, {threads} threads");
     }
 }
@@ -80,15 +94,16 @@ fn tables_with_gaps(device: Device) {
         .collect();
     files.push(dir.file("t.csv", format!("x,y\n{rows}")));
     files.push(dir.file("numbers.txt", (0..7000).map(|i| format!("{i}.25\n")).collect::<String>()));
-    for file in files {
+    for (turn, file) in files.into_iter().enumerate() {
         let columns: &[&str] = match file.rsplit_once('.') {
             Some((_, "csv")) => &[":x", ":y"],
             Some((_, "txt")) => &[""],
             Some((_, "parquet")) => &[":f64", ":i8", ":dense"],
             _ => &[":f64?", ":i32", ":bool?"],
         };
-        for column in columns {
-            compare(device, &[format!("{file}{column}")], None, None);
+        for (i, column) in columns.iter().enumerate() {
+            let threads = threads(device, turn + i);
+            compare(device, &[format!("{file}{column}")], None, None, threads);
         }
     }
 }
@@ -101,43 +116,51 @@ fn arrays_and_archives(device: Device) {
     let header = r#"{"w":{"dtype":"F32","shape":[6,1009],"data_offsets":[0,24216]}}"#;
     let stored = dir.file("s.npz", binary::npz(&members, CompressionMethod::Stored, false));
     let deflated = dir.file("d.npz", binary::npz(&members, CompressionMethod::Deflated, false));
-    for array in [
+    let arrays = [
         dir.file("c.npy", npy(false)),
         dir.file("f.npy", npy(true)),
         format!("{stored}:a"),
         format!("{deflated}:a"),
         format!("{deflated}:b"),
         dir.file("w.safetensors", binary::safetensors(header, &data)),
-    ] {
-        compare(device, &[array], None, None);
+    ];
+    for (turn, array) in arrays.into_iter().enumerate() {
+        compare(device, &[array], None, None, threads(device, turn));
     }
 }
 
-/// More than one run for each thread, in pieces.
-fn pieces_of_several_runs(device: Device) {
+/// More than one run, of 256 KiB on the interpreter, in pieces.
+fn pieces_of_several_runs(device: Device, threads: &[usize]) {
     let dir = Dir::new();
     let mut pieces = Vec::new();
-    for (i, rows) in [20_000, 1, 40_001].into_iter().enumerate() {
+    for (i, rows) in [3_000, 1, 33_001].into_iter().enumerate() {
         let data = sample(DType::F64, rows);
         pieces.push(
             dir.file(&format!("{i}.npy"), npy(1, "'<f8'", false, &format!("({rows},)"), &data)),
         );
     }
-    compare(device, &pieces, None, None);
+    compare(device, &pieces, None, None, threads);
 }
 
 fn some_axes_in_boxes(device: Device) {
     let dir = Dir::new();
     for fortran in [false, true] {
-        let data = sample(DType::I16, 5 * 7 * 11);
-        let file = dir.file("a.npy", npy(1, "'<i2'", fortran, "(5, 7, 11)", &data));
+        let array = |name: &str, shape: [usize; 3]| {
+            let data = sample(DType::I16, shape.iter().product());
+            let dims = format!("({}, {}, {})", shape[0], shape[1], shape[2]);
+            dir.file(name, npy(1, "'<i2'", fortran, &dims, &data))
+        };
+        // Where each element is an output, a few of them take as long.
+        let (file, small) = (array("a.npy", [5, 7, 11]), array("s.npy", [3, 4, 5]));
         for (i, axes) in [&[0][..], &[1], &[2], &[0, 2], &[]].into_iter().enumerate() {
-            for memory in [None, Some(2000)] {
+            let (file, limit) = if axes.is_empty() { (&small, 300) } else { (&file, 2000) };
+            for memory in [None, Some(limit)] {
                 // Of each axes in each order one of the two, if there is little time.
                 if !thorough() && (i + usize::from(fortran)) % 2 == usize::from(memory.is_some()) {
                     continue;
                 }
-                compare(device, core::slice::from_ref(&file), Some(axes), memory);
+                let threads = threads(device, i / 2 + usize::from(fortran));
+                compare(device, core::slice::from_ref(file), Some(axes), memory, threads);
             }
         }
     }
@@ -147,8 +170,8 @@ fn pairs(device: Device) {
     let dir = Dir::new();
     for (dtype, descr) in [(DType::F64, "'<f8'"), (DType::I32, "'<i4'")] {
         let [a, b] = [0, 1].map(|i| {
-            let data = sample(dtype, 20_000 + i)[i * dtype.size()..].to_vec();
-            dir.file(&format!("{i}.npy"), npy(1, descr, false, "(20000,)", &data))
+            let data = sample(dtype, 9000 + i)[i * dtype.size()..].to_vec();
+            dir.file(&format!("{i}.npy"), npy(1, descr, false, "(9000,)", &data))
         });
         let ops = ops(device, dtype, 2);
         let run = |device| {
@@ -168,8 +191,8 @@ fn tables_on_the_interpreter() {
 #[test]
 fn arrays_on_the_interpreter() {
     arrays_and_archives(Device::Sim);
-    pieces_of_several_runs(Device::Sim);
-    pieces_of_several_runs(Device::Sims(2));
+    pieces_of_several_runs(Device::Sim, threads(Device::Sim, 0));
+    pieces_of_several_runs(Device::Sims(2), threads(Device::Sims(2), 1));
 }
 
 #[test]
@@ -192,7 +215,7 @@ fn on_the_device_of_this_machine() {
     }
     tables_with_gaps(device);
     arrays_and_archives(device);
-    pieces_of_several_runs(device);
+    pieces_of_several_runs(device, &[1, 3]);
     some_axes_in_boxes(device);
     pairs(device);
 }

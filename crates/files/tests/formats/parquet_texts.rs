@@ -3,6 +3,7 @@
 
 use crate::common::{Dir, places};
 use crate::texts::{answers, expected, grouped, number, texts};
+use crate::thorough::thorough;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type};
@@ -91,12 +92,18 @@ fn ways() -> Vec<(&'static str, WriterProperties)> {
 fn texts_are_keys_however_they_are_stored() {
     let dir = Dir::new();
     // The last is longer than what is decoded at once.
-    for groups in [vec![(20, 0), (1, 1), (7, 2), (200, 3)], vec![(100_000, 1)]] {
+    for groups in [vec![(20, 0), (1, 1), (7, 2), (200, 3)], vec![(66_000, 1)]] {
         let (one, both) = (expected(&groups, false), expected(&groups, true));
-        for (name, properties) in ways() {
+        for (turn, (name, properties)) in ways().into_iter().enumerate() {
             let path = dir.file("t.parquet", write(&groups, false, properties));
-            assert_eq!(answers(&path, &["key"]), one, "{name}");
-            assert_eq!(answers(&path, &["key", "year"]), both, "{name}");
+            // Of many rows one of the two questions, by turns.
+            let asks = |question: usize| groups.len() > 1 || thorough() || turn % 2 == question;
+            if asks(0) {
+                assert_eq!(answers(&path, &["key"]), one, "{name}");
+            }
+            if asks(1) {
+                assert_eq!(answers(&path, &["key", "year"]), both, "{name}");
+            }
         }
     }
 }

@@ -488,12 +488,12 @@ fn damaged_arrow_files() {
             );
         }
         // A flipped byte anywhere is an error or goes unnoticed, never a panic.
-        for at in (0..whole.len()).step_by(37) {
+        for (turn, at) in (0..whole.len()).step_by(37).enumerate() {
             let mut flipped = whole.clone();
             flipped[at] ^= 0xff;
             let path = dir.file("t.arrow", flipped);
             let _ = inspect(&path, &defaults());
-            for column in ["f64?", "bool?", "i16"] {
+            for column in ["f64?", ["bool?", "i16"][turn % 2]] {
                 let _ = open(&path, &columns(column)).map(|s| s.into_iter().map(read).count());
             }
         }
@@ -607,8 +607,6 @@ pub(crate) fn parquet(
 #[test]
 fn parquet_columns_of_every_type() {
     let dir = Dir::new();
-    let groups = [70_000, 1, 5_000];
-    let rows = groups.iter().sum();
     use WriterVersion::{PARQUET_1_0, PARQUET_2_0};
     for (compression, version, dictionary) in [
         (Compression::UNCOMPRESSED, PARQUET_1_0, false),
@@ -618,6 +616,10 @@ fn parquet_columns_of_every_type() {
         (Compression::GZIP(Default::default()), PARQUET_1_0, false),
         (Compression::BROTLI(Default::default()), PARQUET_2_0, false),
     ] {
+        // Longer than what is decoded at once where it is in pages of one version or the other.
+        let is_long = matches!(compression, Compression::SNAPPY | Compression::LZ4_RAW);
+        let groups = [if is_long { 66_000 } else { 8_000 }, 1, 5_000];
+        let rows = groups.iter().sum();
         let file = parquet(&groups, compression, version, dictionary);
         let path = dir.file("t.parquet", file);
         for dtype in NUMBERS {
@@ -669,12 +671,13 @@ fn damaged_parquet_files() {
         let (message, _) = complaint(&dir.file("t.parquet", &whole[..len]), &columns("f64"));
         assert!(message.contains("damaged Parquet file"), "{len}: {message}");
     }
-    for at in (0..whole.len()).step_by(41) {
+    for (turn, at) in (0..whole.len()).step_by(41).enumerate() {
         let mut flipped = whole.clone();
         flipped[at] ^= 0xff;
         let path = dir.file("t.parquet", flipped);
         let _ = inspect(&path, &defaults());
-        for column in ["f64", "bool", "i8", "f16"] {
+        let columns_of = [["f64", "bool"], ["i8", "f16"]];
+        for column in columns_of[turn % 2] {
             let _ = open(&path, &columns(column)).map(|s| s.into_iter().map(read).count());
         }
     }

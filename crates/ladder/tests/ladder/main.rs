@@ -6,3 +6,6 @@ mod device;
 mod experiments;
 mod learn;
 mod rungs;
+// A link to that of warpfold-ptx, so that the package has it.
+#[expect(dead_code, reason = "other tests use the rest")]
+mod thorough;

@@ -1,0 +1,1 @@
+../../../ptx/tests/ptx/thorough.rs
