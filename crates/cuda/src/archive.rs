@@ -14,9 +14,13 @@
 
 use crate::renumber::absolute;
 use ruzstd::decoding::StreamingDecoder;
+use std::collections::VecDeque;
 use std::io::{self, Read};
+use std::sync::{Arc, Mutex, PoisonError};
 
 const VERSION: u32 = 3;
+/// Bytes of texts that are kept unpacked: several devices of a process load the same kernels.
+const KEPT: usize = 16 << 20;
 
 /// Packed modules.
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +48,9 @@ impl Archive {
     /// The PTX of a module for a device: the newest version that the device can run.
     /// `None` if there is no such module, or the device is too old.
     #[must_use]
-    pub fn module(&self, name: &str, capability: (u32, u32)) -> Option<String> {
+    pub fn module(&self, name: &str, capability: (u32, u32)) -> Option<Arc<str>> {
         let new_enough = self.named(name).filter(|its| its.0 <= capability);
-        new_enough.max_by_key(|its| its.0)?.1.unpack()
+        new_enough.max_by_key(|its| its.0)?.1.text()
     }
 
     /// The oldest compute capability, major and minor, for which there is a module of
@@ -107,6 +111,28 @@ impl Archive {
 }
 
 impl Entry {
+    /// Its text, which is unpacked unless it is among the last ones that were.
+    fn text(&self) -> Option<Arc<str>> {
+        /// Texts and where they are packed.
+        type Kept = VecDeque<((usize, usize), Arc<str>)>;
+        static LAST: Mutex<Kept> = Mutex::new(VecDeque::new());
+        let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (self.packed.as_ptr().addr(), self.before);
+        let found = last().iter().find(|(at, _)| *at == place).map(|(_, text)| text.clone());
+        if found.is_some() {
+            return found;
+        }
+        // Without the lock: others unpack meanwhile.
+        let text: Arc<str> = self.unpack()?.into();
+        let (mut last, mut bytes) = (last(), 0);
+        last.push_front((place, text.clone()));
+        last.retain(|(_, text)| {
+            bytes += text.len();
+            bytes <= KEPT
+        });
+        Some(text)
+    }
+
     fn unpack(&self) -> Option<String> {
         let mut texts = StreamingDecoder::new(self.packed).ok()?;
         let before = self.before as u64;

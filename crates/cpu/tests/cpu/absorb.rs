@@ -156,7 +156,8 @@ fn every_shape<T: Element>(own: u64) {
     for (turn, shape) in shapes(&mut random).into_iter().enumerate() {
         // Both, or each in its turn.
         let turn = turn + T::DTYPE as usize;
-        for axes in [1, 2].into_iter().filter(|axes| thorough() || (axes + turn) % 2 == 0) {
+        for axes in [1, 2].into_iter().filter(|axes| thorough() || (axes + turn).is_multiple_of(2))
+        {
             let pattern = random.usize(..5);
             check::<T>(shape, axes, pattern, &mut random);
         }

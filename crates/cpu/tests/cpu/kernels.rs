@@ -145,7 +145,7 @@ fn kernels_equal_the_reference() {
                     check(kind, dtype, n, pattern, &mut random);
                 }
                 // Many elements of every pattern, or of every third in its turn.
-                if thorough() || (turn + kind as usize + dtype as usize) % 3 == 0 {
+                if thorough() || (turn + kind as usize + dtype as usize).is_multiple_of(3) {
                     check(kind, dtype, 20_011, pattern, &mut random);
                 }
             }

@@ -1,11 +1,7 @@
 //! The engine's kernels.
 
 use crate::archive::Archive;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Bytes of texts that are kept unpacked: several devices of a process load the same kernels.
-const KEPT: usize = 16 << 20;
+use std::sync::Arc;
 
 static KERNELS: Archive = Archive::new(include_bytes!("../../kernels/kernels.archive"));
 
@@ -13,26 +9,7 @@ static KERNELS: Archive = Archive::new(include_bytes!("../../kernels/kernels.arc
 /// if there is such a module and the device is new enough.
 #[must_use]
 pub fn module(name: &str, capability: (u32, u32)) -> Option<Arc<str>> {
-    type Text = ((u32, u32), String, Arc<str>);
-    /// Those asked for last, the last one first.
-    static LAST: Mutex<VecDeque<Text>> = Mutex::new(VecDeque::new());
-    let last = || LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = |of: &Text| of.0 == capability && of.1 == name;
-    let unpack = || Some((capability, name.to_owned(), KERNELS.module(name, capability)?.into()));
-    let found = {
-        let mut last = last();
-        last.iter().position(known).and_then(|at| last.remove(at))
-    };
-    // Without the lock: others unpack meanwhile.
-    let text = found.or_else(unpack)?;
-    let ptx = text.2.clone();
-    let (mut last, mut bytes) = (last(), 0);
-    last.push_front(text);
-    last.retain(|text| {
-        bytes += text.2.len();
-        bytes <= KEPT
-    });
-    Some(ptx)
+    KERNELS.module(name, capability)
 }
 
 /// The modules' names, in order.
@@ -59,7 +36,7 @@ mod tests {
         assert!(!names().is_empty());
         for name in names() {
             for capability in [(7, 5), (9, 0)] {
-                let text = KERNELS.module(name, capability).expect("it unpacks");
+                let text = module(name, capability).expect("it unpacks");
                 assert!(text.contains(&format!(".entry {name}(")), "{name}");
             }
         }

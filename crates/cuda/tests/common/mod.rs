@@ -162,7 +162,7 @@ pub(crate) fn checksum(buffers: &[Vec<u8>]) -> u64 {
 }
 
 /// The PTX of a sample for a compute capability.
-pub(crate) fn ptx(module: &str, compiler: &str, compute: u32) -> String {
+pub(crate) fn ptx(module: &str, compiler: &str, compute: u32) -> std::sync::Arc<str> {
     static ARCHIVE: OnceLock<Archive> = OnceLock::new();
     let archive = ARCHIVE.get_or_init(|| {
         let path = kernels().join("kernels.archive");

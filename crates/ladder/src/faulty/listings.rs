@@ -278,10 +278,6 @@ impl Listing {
         }
     }
 
-    fn module(&self) -> String {
-        format!("{}_u32", self.file())
-    }
-
     /// What it is made after; nothing for mistakes that are in no text.
     pub(super) fn printed(&self) -> Option<&'static Printed> {
         if self.text == Text::Beyond { None } else { printed::of_kernel(self.kernel) }
@@ -301,9 +297,7 @@ impl Listing {
     /// Runs it, and says what is wrong.
     pub(super) fn show(&self) -> Result<Showing> {
         let items = self.items();
-        // It takes long to unpack, and where a sum goes wrong takes many runs.
-        let ptx = self.ptx()?;
-        let Ran { answers, findings, halt } = self.run(&ptx, &items)?;
+        let Ran { answers, findings, halt } = self.run(&items)?;
         let wanted = match self.then {
             Then::Least => 1,
             // What is counted is blocks.
@@ -317,7 +311,7 @@ impl Listing {
             && answers.first().is_some_and(|&answer| answer != wanted)
         {
             let once = |items: &[u32]| -> Result<Option<u32>> {
-                Ok(self.run(&ptx, items)?.answers.first().copied())
+                Ok(self.run(items)?.answers.first().copied())
             };
             told = astray(self.n, self.block, &once)?;
         }
@@ -380,18 +374,8 @@ impl Listing {
         how
     }
 
-    /// Its module.
-    fn ptx(&self) -> Result<String> {
-        let name = self.module();
-        let capability = Sim::new(Options::default()).limits().capability;
-        KERNELS.module(&name, capability).ok_or_else(|| warpfold_cuda::Error::Simulated {
-            doing: "loading".into(),
-            why: format!("no {name}"),
-        })
-    }
-
     /// Runs it over these elements.
-    fn run(&self, ptx: &str, items: &[u32]) -> Result<Ran> {
+    fn run(&self, items: &[u32]) -> Result<Ran> {
         let schedule = self.schedule;
         // The texts are older than devices on which threads that have ended count at barriers.
         let checks = Checks { strict: true, ..Checks::ALL };
@@ -401,7 +385,11 @@ impl Listing {
             instructions: MOST_INSTRUCTIONS,
             ..Options::default()
         });
-        let kernel = sim.kernel(sim.load(&self.module(), ptx)?, self.kernel)?;
+        let name = format!("{}_u32", self.file());
+        let ptx = KERNELS.module(&name, sim.limits().capability).ok_or_else(|| {
+            warpfold_cuda::Error::Simulated { doing: "loading".into(), why: format!("no {name}") }
+        })?;
+        let kernel = sim.kernel(sim.load(&name, &ptx)?, self.kernel)?;
         let bytes: Vec<u8> = items.iter().flat_map(|x| x.to_le_bytes()).collect();
         let before = 4 * self.offset;
         let input = sim.allocate(before + bytes.len() as u64)? + before;

@@ -30,7 +30,7 @@ fn archive() -> Archive {
 /// The text of one sample, of `12.0/two_pass` for 75, if it is compiled for it.
 pub(crate) fn sample(name: &str, compute: u32) -> Option<String> {
     let text = archive().module(name, (compute / 10, compute % 10))?;
-    text.contains(&format!(".target sm_{compute}\n")).then_some(text)
+    text.contains(&format!(".target sm_{compute}\n")).then(|| text.to_string())
 }
 
 /// All samples, in the order of their names.
