@@ -174,5 +174,6 @@ pub(crate) fn stored_zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
 
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
-    !bytes.iter().fold(!0, |crc, &b| (0..8).fold(crc ^ u32::from(b), |crc, _| step(crc)))
+    let table: Vec<u32> = (0..256).map(|b| (0..8).fold(b, |crc, _| step(crc))).collect();
+    !bytes.iter().fold(!0, |crc: u32, &b| crc >> 8 ^ table[usize::from(crc as u8 ^ b)])
 }

@@ -166,7 +166,7 @@ fn what_the_classic_listings_get_wrong_is_shown_at_work() {
                 "after H 12-2 (The CUDA Handbook, section 12.2), in our words",
             ][..],
         ),
-        ("warp-shuffle", &["mask omits a lane", "hint: "]),
+        ("warp-allreduce", &["mask omits a lane", "hint: "]),
         ("unroll8", &["got 1180416, wanted 1288815: wrong", "elements 1537 to 1605 are left out"]),
         ("unroll8-loop", &["takes from 26 / 8", "at += width"]),
         ("block-sum", &["got 192, wanted 325: wrong", "after S block_sum"]),
@@ -203,7 +203,7 @@ fn kernels_of_the_users_are_tried() {
         )
     };
     dir.file("right.ptx", kernel("right", "ge")).file("wrong.ptx", kernel("wrong", "gt"));
-    let text = dir.prints("ladder try right.ptx --device sim -q --block 32,64");
+    let text = dir.prints("ladder try right.ptx --device sim -q --block 32,33");
     assert_says(&text, &["right: ", "on the ladder it stands beside ", "yours", "barriers"]);
     let run = dir.run("ladder try wrong.ptx --device sim --block 32");
     assert_eq!(run.status, 3, "{}", run.err);
