@@ -9,8 +9,11 @@
 //! line is a line: the seconds of a call, or why there are none. The argument is the number
 //! of threads; on one thread processor time is told, which other processes do not disturb.
 
+mod common;
+
+use common::{ask_for_huge_pages, time_of};
 use std::io::{BufRead, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use warpfold_core::DType;
 use warpfold_core::layout::View;
 use warpfold_core::op::{Op, Rules};
@@ -19,50 +22,6 @@ use warpfold_cpu::{Bounds, Indices, SegmentJob, Threads};
 
 /// How long calls are repeated for a figure.
 const ROUND: Duration = Duration::from_millis(20);
-
-/// The processor time of this thread; where that cannot be asked, the time that passes.
-fn now(begin: Instant, threads: usize) -> Duration {
-    #[cfg(target_os = "linux")]
-    if threads == 1 {
-        #[repr(C)]
-        struct Time {
-            seconds: i64,
-            nanoseconds: i64,
-        }
-        unsafe extern "C" {
-            fn clock_gettime(clock: i32, time: *mut Time) -> i32;
-        }
-        const THREAD: i32 = 3;
-        let mut time = Time { seconds: 0, nanoseconds: 0 };
-        // SAFETY: the standard library links the C library, whose function this is; on
-        // Linux of 64 bits `timespec` has these two fields.
-        if unsafe { clock_gettime(THREAD, &raw mut time) } == 0 {
-            return Duration::new(time.seconds.unsigned_abs(), time.nanoseconds as u32);
-        }
-    }
-    let _ = threads;
-    begin.elapsed()
-}
-
-/// Asks for pages of 2 MiB, as NumPy does for its arrays.
-fn ask_for_huge_pages(start: *mut u8, bytes: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        unsafe extern "C" {
-            fn madvise(start: *mut u8, bytes: usize, advice: i32) -> i32;
-        }
-        const HUGE: usize = 2 << 20;
-        const ADVICE: i32 = 14;
-        let skip = start.align_offset(HUGE);
-        if let Some(bytes) = bytes.checked_sub(skip).filter(|&bytes| bytes >= HUGE) {
-            // SAFETY: the C library's function; whole pages of an allocation, whose
-            // contents the advice leaves alone. It may be refused.
-            unsafe { madvise(start.wrapping_add(skip), bytes / HUGE * HUGE, ADVICE) };
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (start, bytes);
-}
 
 /// A file's bytes in whole words, so that elements of every type are aligned.
 struct Words {
@@ -107,14 +66,14 @@ fn seconds(line: &str, files: &mut [Words; 2], threads: usize) -> Result<f64, St
         threads: Threads::Exactly(threads),
     };
     let mut best = f64::INFINITY;
-    let (begin, mut calls) = (Instant::now(), 0u32);
-    let started = now(begin, threads);
+    let mut calls = 0u32;
+    let started = time_of(threads);
     let mut last = started;
     // The best of some calls: others have the other core.
     while calls < 3 || last - started < ROUND {
         let answer = job.answers(&[(op, 0)], &Rules::default());
         std::hint::black_box(answer.map_err(|error| error.to_string())?);
-        let this = now(begin, threads);
+        let this = time_of(threads);
         best = best.min((this - last).as_secs_f64());
         (last, calls) = (this, calls + 1);
     }

@@ -11,8 +11,11 @@
 //! The argument is the number of threads. On one thread its processor time is
 //! told, which other processes do not disturb; on several the time that passes.
 
+mod common;
+
+use common::{ask_for_huge_pages, time_of};
 use std::io::{BufRead, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use warpfold_core::DType;
 use warpfold_core::element::f16;
 use warpfold_core::layout::View;
@@ -122,51 +125,6 @@ impl Buffer {
     }
 }
 
-/// Asks for pages of 2 MiB, as NumPy does for its arrays: where the system gives them
-/// only to those who ask, small ones alone cost a third of the speed.
-fn ask_for_huge_pages(start: *mut u8, bytes: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        unsafe extern "C" {
-            fn madvise(start: *mut u8, bytes: usize, advice: i32) -> i32;
-        }
-        const HUGE: usize = 2 << 20;
-        const ADVICE: i32 = 14;
-        let skip = start.align_offset(HUGE);
-        if let Some(bytes) = bytes.checked_sub(skip).filter(|&bytes| bytes >= HUGE) {
-            // SAFETY: the C library's function; whole pages of an allocation, whose
-            // contents the advice leaves alone. It may be refused.
-            unsafe { madvise(start.wrapping_add(skip), bytes / HUGE * HUGE, ADVICE) };
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (start, bytes);
-}
-
-/// The processor time of this thread; where that cannot be asked, the time that passes.
-fn now(begin: Instant, threads: usize) -> Duration {
-    #[cfg(target_os = "linux")]
-    if threads == 1 {
-        #[repr(C)]
-        struct Time {
-            seconds: i64,
-            nanoseconds: i64,
-        }
-        unsafe extern "C" {
-            fn clock_gettime(clock: i32, time: *mut Time) -> i32;
-        }
-        const THREAD: i32 = 3;
-        let mut time = Time { seconds: 0, nanoseconds: 0 };
-        // SAFETY: the standard library links the C library, whose function this is; on
-        // Linux of 64 bits `timespec` has these two fields.
-        if unsafe { clock_gettime(THREAD, &raw mut time) } == 0 {
-            return Duration::new(time.seconds.unsigned_abs(), time.nanoseconds as u32);
-        }
-    }
-    let _ = threads;
-    begin.elapsed()
-}
-
 fn seconds(case: &Case, buffer: &mut Buffer, threads: usize) -> Result<f64, String> {
     let size = case.dtype.size();
     let arrays = case.op.arity();
@@ -191,8 +149,8 @@ fn seconds(case: &Case, buffer: &mut Buffer, threads: usize) -> Result<f64, Stri
         isa,
         threads: Threads::Exactly(threads),
     };
-    let (begin, mut calls, mut batch) = (Instant::now(), 0u32, 1);
-    let started = now(begin, threads);
+    let (mut calls, mut batch) = (0u32, 1);
+    let started = time_of(threads);
     loop {
         // Asking for the time costs as much as a short call.
         for _ in 0..batch {
@@ -201,7 +159,7 @@ fn seconds(case: &Case, buffer: &mut Buffer, threads: usize) -> Result<f64, Stri
         }
         calls += batch;
         batch = calls;
-        let passed = now(begin, threads) - started;
+        let passed = time_of(threads) - started;
         if passed >= ROUND {
             return Ok(passed.as_secs_f64() / f64::from(calls));
         }

@@ -4,9 +4,11 @@
 //! `rates [MIB] [FILTER]...`: cases whose line contains each filter. `WARPFOLD_CPU` forces an
 //! instruction set.
 
+mod common;
+
 use bytemuck::Pod;
+use common::thread_time;
 use fastrand::Rng;
-use std::time::{Duration, Instant};
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{Kind, RawRun};
 use warpfold_core::{DType, Element, with_element};
@@ -57,32 +59,6 @@ const PATTERNS: [&str; 10] = [
     "sparse",
     "specials",
 ];
-
-/// The processor time of this thread, where the system tells it.
-fn thread_time() -> Duration {
-    #[cfg(target_os = "linux")]
-    {
-        #[repr(C)]
-        struct Timespec {
-            seconds: i64,
-            nanoseconds: i64,
-        }
-        unsafe extern "C" {
-            fn clock_gettime(clock: i32, time: *mut Timespec) -> i32;
-        }
-        const THREAD_CPUTIME: i32 = 3;
-        let mut time = Timespec { seconds: 0, nanoseconds: 0 };
-        if cfg!(target_pointer_width = "64") {
-            // SAFETY: the function writes one `Timespec`, whose fields have 64 bits on
-            // targets with pointers of 64 bits.
-            let status = unsafe { clock_gettime(THREAD_CPUTIME, &raw mut time) };
-            assert_eq!(status, 0, "Linux has a clock for each thread");
-            return Duration::new(time.seconds as u64, time.nanoseconds as u32);
-        }
-    }
-    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    START.get_or_init(Instant::now).elapsed()
-}
 
 fn timed(run: impl FnOnce()) -> f64 {
     let start = thread_time();

@@ -62,9 +62,9 @@ impl Question {
         let walk = || forced.or_else(|| Question::walk_of_ends(view, reduced));
         let end = |op: Op| Question::of(Number { op, ..number }, view, reduced, walk());
         let ends = match number.op {
-            // What two ends are apart is counted in 32 bits.
-            Op::Range if i32::try_from(table.outputs.len).is_err() => return Ok(None),
             Op::Range if !leaves_payloads(answer, &table) => {
+                // What makes one number of both counts outputs in 32 bits.
+                let Ok(_) = i32::try_from(table.outputs.len) else { return Ok(None) };
                 end(Op::Min)?.zip(end(Op::Max)?).map(|(min, max)| Box::new([min, max]))
             }
             _ => None,

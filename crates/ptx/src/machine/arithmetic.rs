@@ -103,11 +103,12 @@ pub(crate) fn cvt(
         }),
         (Type::F64, Type::F32) if plain => unary(|a| float::canonical(float::f64_of(a) as f32)),
         _ if plain && [from, to].iter().all(|&ty| Format::of(ty).is_none()) => {
-            let [from, into] = [from, to].map(|ty| (64 - ty.bits(), ty.is_signed()));
-            let extend = |x: u64, (above, signed): (u32, bool)| {
-                if signed { ((x << above) as i64 >> above) as u64 } else { x << above >> above }
+            let [from, into] = [from, to].map(|ty| (ty.bits(), ty.mask(), ty.is_signed()));
+            let extend = |x: u64, (bits, mask, signed): (u32, u64, bool)| {
+                if signed { int::sign_extend(x, bits) as u64 } else { x & mask }
             };
-            let register = if into.1 { u64::MAX >> (64 - register_bits) } else { u64::MAX };
+            let register =
+                if to.is_signed() { convert::register_mask(register_bits) } else { u64::MAX };
             unary(move |a| extend(extend(a, from), into) & register)
         }
         _ => unary(move |a| convert::convert(to, from, register_bits, mode, integral, a)),

@@ -44,9 +44,14 @@ fn placed(to: Type, bits: u64) -> u64 {
     if to == Type::Tf32 { bits << 13 } else { bits }
 }
 
+/// The bits of a register of this width.
+pub(crate) fn register_mask(register_bits: u32) -> u64 {
+    u64::MAX >> (64 - register_bits.clamp(1, 64))
+}
+
 /// An integer in its register.
 fn extended(to: Type, register_bits: u32, value: u64) -> u64 {
-    let register = u64::MAX >> (64 - register_bits.clamp(1, 64));
+    let register = register_mask(register_bits);
     if to.is_signed() { sign_extend(value, to.bits()) as u64 & register } else { value & to.mask() }
 }
 
