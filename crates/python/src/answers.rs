@@ -82,13 +82,13 @@ pub(crate) fn given<'py>(
     py: Python<'py>,
     named: &[(String, Op)],
     single: bool,
-    answers: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+    mut answers: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if single && let Some(answers) = answers.next() {
+        return answers;
+    }
     let dict = PyDict::new(py);
     for ((name, _), answers) in named.iter().zip(answers) {
-        if single {
-            return answers;
-        }
         if dict.contains(name)? {
             return Err(PyValueError::new_err(format!("the operation {name:?} is named twice")));
         }

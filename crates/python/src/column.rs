@@ -319,6 +319,9 @@ fn is_pandas(x: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// Whether what an object wraps is an array of NumPy, of one of its own types.
 fn is_of_numpy(x: &Bound<'_, PyAny>) -> bool {
+    if numpy::is_exact_array(x) {
+        return true;
+    }
     let dtype = x.getattr_opt(intern!(x.py(), "dtype")).ok().flatten();
     dtype.is_some_and(|dtype| numpy::is_dtype(&dtype))
 }

@@ -29,8 +29,12 @@ impl<'py> Home<'py> {
     /// # Errors
     /// Those of its library.
     pub(crate) fn of(x: &Bound<'py, PyAny>, family: &Family<'py>) -> PyResult<Home<'py>> {
+        if numpy::is_exact_array(x) {
+            return Ok(Home::Family(family.clone()));
+        }
         let py = x.py();
-        let module = x.get_type().module()?.to_string();
+        let module = x.get_type().module()?;
+        let module = module.to_cow()?;
         let top = module.split('.').next().unwrap_or_default();
         let make = match top {
             "polars" => Some("Series"),

@@ -85,10 +85,17 @@ impl<T: Element> ProductTable<T> {
     }
 }
 
+/// Whether an answer is a float that is rounded once: of integers, of which decimals are some, those that
+/// are no totals.
+fn is_rounded(dtype: DType, op: Op, rules: &Rules) -> bool {
+    let totals = matches!(op, Op::Sum | Op::Norm1 | Op::SumSq | Op::Dot);
+    rules.out.is_none() && (dtype.is_float() || !totals && rules.decimals.is_none())
+}
+
 /// What a cell alone answers: a float that needs no more than a division and a rounding.
 #[inline]
 fn simple(dtype: DType, sum: Option<(Truncated, u64)>, op: Op, rules: &Rules) -> Option<Value> {
-    if !dtype.is_float() || rules.out.is_some() {
+    if !is_rounded(dtype, op, rules) {
         return None;
     }
     let (sum, count) = sum?;
@@ -110,7 +117,7 @@ fn spread(
     op: Op,
     rules: &Rules,
 ) -> Option<Value> {
-    if !dtype.is_float() || rules.out.is_some() || rules.ddof_fraction != 0 {
+    if !is_rounded(dtype, op, rules) || rules.ddof_fraction != 0 {
         return None;
     }
     let [(sum, count), (squares, _)] = [cells[0]?, cells[1]?];
@@ -125,7 +132,7 @@ fn spread(
     ))
 }
 
-/// A number as a float of this type.
+/// A number as a float of this type, of integers as f64.
 fn rounded(dtype: DType, number: Truncated) -> Value {
     Value::One(match dtype {
         DType::F16 => Scalar::F16(number.round::<f16>()),

@@ -56,6 +56,40 @@ pub struct Finished {
     pub missing: Vec<usize>,
 }
 
+impl Finished {
+    /// The answers of all groups in another order.
+    #[must_use]
+    pub fn in_order(self, groups: &[u32]) -> Finished {
+        let moved = |numbers: Numbers| {
+            let (dtype, size) = (numbers.dtype(), numbers.dtype().size());
+            let mut moved = Numbers::zeros(dtype, groups.len());
+            macro_rules! pick {
+                ($W:ty) => {{
+                    let from: &[$W] = bytemuck::cast_slice(numbers.bytes());
+                    let to: &mut [$W] = bytemuck::cast_slice_mut(moved.bytes_mut());
+                    to.iter_mut().zip(groups).for_each(|(to, &group)| *to = from[group as usize]);
+                }};
+            }
+            match size {
+                1 => pick!(u8),
+                2 => pick!(u16),
+                4 => pick!(u32),
+                _ => pick!(u64),
+            }
+            moved
+        };
+        let missing = match self.missing.is_empty() {
+            true => Vec::new(),
+            false => {
+                let mut lacks = vec![false; groups.len()];
+                self.missing.iter().for_each(|&group| lacks[group] = true);
+                (0..groups.len()).filter(|&place| lacks[groups[place] as usize]).collect()
+            }
+        };
+        Finished { first: self.first.map(moved), second: self.second.map(moved), missing }
+    }
+}
+
 /// The states of all groups, of one kind over elements of one type.
 pub trait Table: Duplicate + Any + Send + Sync {
     /// What states it has: their kind, and the type of their elements.

@@ -57,6 +57,25 @@ impl TextNumbering {
         &self.bytes[start..self.ends[number]]
     }
 
+    /// The texts of numbers that were given out, one after the other, and where each ends.
+    ///
+    /// # Panics
+    /// For other numbers.
+    #[must_use]
+    pub fn copied(&self, numbers: impl Iterator<Item = u32>) -> (Vec<u8>, Vec<usize>) {
+        let texts: Vec<&[u8]> = numbers.map(|number| self.text(number)).collect();
+        let mut all = Vec::with_capacity(texts.iter().map(|text| text.len()).sum());
+        let mut ends = Vec::with_capacity(texts.len());
+        for (row, text) in texts.iter().enumerate() {
+            if let Some(later) = texts.get(row + KEYS_AHEAD) {
+                prefetch::near(later.as_ptr());
+            }
+            all.extend_from_slice(text);
+            ends.push(all.len());
+        }
+        (all, ends)
+    }
+
     /// The number for rows without a text: the next one, the first time.
     ///
     /// # Errors

@@ -10,6 +10,17 @@ use crate::ragged::Span;
 use crate::worker::Worker;
 use warpfold_core::op::{Numbers, RawRun, Value};
 use warpfold_core::{DType, Error, NanPolicy, Op, Result};
+use warpfold_threads::Threads;
+
+/// Segments of one length, at least, that are worth a table.
+const ROWS: usize = 16;
+
+/// Whether segments follow each other and are of one length, which is not 0.
+fn are_rows(spans: &[Span]) -> bool {
+    let Some(&Span { start, len }) = spans.first() else { return false };
+    let is_row = |(i, span): (usize, &Span)| *span == Span { start: start + i * len, len };
+    len > 0 && spans.iter().enumerate().all(is_row)
+}
 
 /// A segment without an answer, and why.
 pub(super) struct Failed {
@@ -75,6 +86,12 @@ impl<'a> Hands<'a> {
     ) -> core::result::Result<(), Failed> {
         let Hands { walk, types, spans, copies, cells, empty, slow } = self;
         walk.job.bounds.spans(block, spans);
+        // Who has no answer is told below.
+        let rows = (spans.len() >= ROWS && walk.has_tables() && are_rows(spans))
+            .then(|| walk.table(spans[0], spans.len(), Threads::Exactly(1), to));
+        if rows.is_some_and(|made| made.is_ok()) {
+            return Ok(());
+        }
         let first = block.segments.start;
         let mut failed: Option<Failed> = None;
         let mut note = |i: usize, place: usize, error: Error| {

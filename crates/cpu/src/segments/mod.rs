@@ -14,6 +14,7 @@ pub use bounds::{Bounds, Indices};
 
 use crate::axes::{Choice, Chosen, OfSegments};
 use crate::isa::Isa;
+use crate::ragged::Span;
 use crate::reduce::{Job, Outputs};
 use crate::worker::Worker;
 use block::{Failed, Hands};
@@ -236,40 +237,63 @@ impl Walk<'_> {
         to: &mut Part<'_>,
         hands: &mut Hands<'_>,
     ) -> core::result::Result<(), Failed> {
-        let job = self.job;
-        if job.valid.is_some() || job.initial.is_some() {
+        if !self.has_tables() {
             return hands.block(block, to);
         }
-        let segment = block.segments.start;
         let mut spans = Vec::new();
-        job.bounds.spans(block, &mut spans);
-        let views = self.source.views(spans[0]);
-        let whole = Job {
+        self.job.bounds.spans(block, &mut spans);
+        // Which of several operations fails first is told by asking each.
+        self.table(spans[0], 1, self.job.threads, to).map_err(|error| Failed {
+            segment: block.segments.start,
+            place: 0,
+            error,
+        })
+    }
+
+    /// Whether segments may be rows of tables: what counts in each are its elements, and all of them.
+    fn has_tables(&self) -> bool {
+        self.job.valid.is_none() && self.job.initial.is_none()
+    }
+
+    /// Reduces segments that follow each other, as many as the first one, of its length: the rows of a
+    /// table.
+    ///
+    /// # Errors
+    /// Those of the first operation and the first segment that have one.
+    fn table(
+        &self,
+        first: Span,
+        count: usize,
+        threads: Threads,
+        to: &mut [&mut [u8]],
+    ) -> Result<()> {
+        let job = self.job;
+        let views = self.source.views(first, count);
+        let rows = Job {
             views: views.each_ref().map(Option::as_ref),
-            reduced: &[true],
+            reduced: &[false, true],
             kinds: job.kinds,
             start: 0,
             initial: None,
             marks: None,
             isa: job.isa,
-            threads: job.threads,
+            threads,
         };
-        // Which of several operations fails first is told by asking each.
-        let outputs = whole.values(self.ops, self.rules).map_err(|error| Failed {
-            segment,
-            place: 0,
-            error,
-        })?;
+        let outputs = rows.values(self.ops, self.rules)?;
         for (column, to) in self.columns.iter().zip(to) {
-            let (first, second) = match &outputs[column.place] {
-                Outputs::Values(values) => (values[0].first(), values[0].second()),
-                Outputs::Numbers { numbers, second } => match numbers.get(0) {
-                    Some(first) => (first, second.as_ref().and_then(|second| second.get(0))),
-                    None => continue,
-                },
-            };
-            let scalar = if column.second { second.unwrap_or(first) } else { first };
-            Numbers::set_bits(to, scalar.dtype(), 0, scalar.to_bits());
+            match &outputs[column.place] {
+                Outputs::Numbers { numbers, second } => {
+                    let numbers = second.as_ref().filter(|_| column.second).unwrap_or(numbers);
+                    to.copy_from_slice(numbers.bytes());
+                }
+                Outputs::Values(values) => {
+                    for (i, value) in values.iter().enumerate() {
+                        let second = value.second().filter(|_| column.second);
+                        let scalar = second.unwrap_or(value.first());
+                        Numbers::set_bits(to, scalar.dtype(), i, scalar.to_bits());
+                    }
+                }
+            }
         }
         Ok(())
     }

@@ -103,13 +103,14 @@ impl<'a> Source<'a> {
         Ok(Some(Source { dtype: first.dtype(), len, lines }))
     }
 
-    /// The views of a segment, if there are any.
-    pub(super) fn views(&self, span: Span) -> [Option<View<'a>>; 2] {
+    /// The views whose rows are `count` segments that follow each other, of the length of the first.
+    pub(super) fn views(&self, first: Span, count: usize) -> [Option<View<'a>>; 2] {
         self.lines.map(|line| {
-            let line = line?;
-            let origin = line.origin.wrapping_offset(span.start.cast_signed() * line.stride);
+            let Line { origin, stride, .. } = line?;
+            let origin = origin.wrapping_offset(first.start.cast_signed() * stride);
+            let strides = [first.len.cast_signed() * stride, stride];
             // SAFETY: elements of the view that the line is of, which may be read.
-            Some(unsafe { View::from_raw(self.dtype, origin, &[span.len], &[line.stride]) })
+            Some(unsafe { View::from_raw(self.dtype, origin, &[count, first.len], &strides) })
         })
     }
 

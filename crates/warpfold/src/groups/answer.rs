@@ -10,20 +10,11 @@ use warpfold_core::{DType, Item, Scalar};
 /// Texts one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Texts {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+    pub(super) bytes: Vec<u8>,
+    pub(super) ends: Vec<usize>,
 }
 
 impl Texts {
-    pub(super) fn with_capacity(texts: usize, bytes: usize) -> Texts {
-        Texts { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(texts) }
-    }
-
-    pub(super) fn push(&mut self, text: &[u8]) {
-        self.bytes.extend_from_slice(text);
-        self.ends.push(self.bytes.len());
-    }
-
     fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)?;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);

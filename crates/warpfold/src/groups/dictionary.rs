@@ -468,10 +468,20 @@ impl Dictionary {
         let missing = missing.map(|(place, _)| place).collect();
         match self {
             Dictionary::Numbers { dtype, unit, words } => {
-                let mut numbers = Numbers::zeros(*dtype, codes.len());
-                let bytes = numbers.bytes_mut();
-                for (place, code) in codes.enumerate() {
-                    Numbers::set_bits(bytes, *dtype, place, words.words()[code as usize]);
+                let (words, mut numbers) = (words.words(), Numbers::zeros(*dtype, codes.len()));
+                macro_rules! copy {
+                    ($word:ty) => {{
+                        let to: &mut [$word] = bytemuck::cast_slice_mut(numbers.bytes_mut());
+                        to.iter_mut()
+                            .zip(codes)
+                            .for_each(|(to, code)| *to = words[code as usize] as $word)
+                    }};
+                }
+                match dtype.size() {
+                    1 => copy!(u8),
+                    2 => copy!(u16),
+                    4 => copy!(u32),
+                    _ => copy!(u64),
                 }
                 KeyValues::of_numbers(numbers, unit.clone(), missing)
             }
@@ -488,10 +498,8 @@ impl Dictionary {
                 KeyValues::of_numbers(numbers, unit.clone(), missing)
             }
             Dictionary::Texts(texts) => {
-                let bytes = codes.clone().map(|code| texts.text(code).len()).sum();
-                let mut all = Texts::with_capacity(codes.len(), bytes);
-                codes.for_each(|code| all.push(texts.text(code)));
-                KeyValues::of_texts(all, missing)
+                let (bytes, ends) = texts.copied(codes);
+                KeyValues::of_texts(Texts { bytes, ends }, missing)
             }
         }
     }

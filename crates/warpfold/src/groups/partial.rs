@@ -762,43 +762,23 @@ impl GroupPartial {
             if rules.decimals.is_some() && rules.out.is_none() || !values.wide.is_empty() {
                 return self.finish_decimals(values, (op, place), rules, groups, rows);
             }
-            let pieces = Pieces::new(groups.len().div_ceil(BLOCK));
-            let parts = threads.run(pieces.count(), || {
-                let mut parts = Vec::new();
-                while let Some(piece) = pieces.take() {
-                    let from = piece * BLOCK;
-                    let groups = &groups[from..groups.len().min(from + BLOCK)];
-                    let part = table.finish(op, rules, groups, rows);
-                    parts.push((from, part.map_err(|(at, error)| (from + at, error))));
-                }
-                parts
-            });
-            let mut parts: Vec<_> = parts.into_iter().flatten().collect();
-            parts.sort_unstable_by_key(|&(from, _)| from);
+            let in_group = |(at, source): (usize, Error)| Error::InGroup {
+                group: self.groups.show(groups[at]),
+                source: Box::new(source),
+            };
+            let finish = |groups: &[u32]| finished(&**table, (op, rules, rows), groups, threads);
+            // All states are read in the order of memory; which of several errors comes first is told by the
+            // order of the answers.
+            let all =
+                (groups.len() == self.len()).then(|| (0..groups.len() as u32).collect::<Vec<_>>());
+            let in_memory = all.and_then(|all| finish(&all).ok());
+            let found = match in_memory {
+                Some(found) => found.in_order(groups),
+                None => finish(groups).map_err(in_group)?,
+            };
             let out = rules.out.unwrap_or(op.answer_type(values.dtype));
             let zeros = || Numbers::zeros(out, 0);
-            let mut all: Option<Finished> = None;
-            for (from, part) in parts {
-                let mut part = part.map_err(|(at, source)| Error::InGroup {
-                    group: self.groups.show(groups[at]),
-                    source: Box::new(source),
-                })?;
-                part.missing.iter_mut().for_each(|place| *place += from);
-                match &mut all {
-                    None => all = Some(part),
-                    Some(all) => {
-                        for (all, part) in
-                            [(&mut all.first, part.first), (&mut all.second, part.second)]
-                        {
-                            if let (Some(all), Some(part)) = (all, part) {
-                                all.append(&part)?;
-                            }
-                        }
-                        all.missing.append(&mut part.missing);
-                    }
-                }
-            }
-            let Finished { first, second, missing } = all.unwrap_or_default();
+            let Finished { first, second, missing } = found;
             let second = match answer::halves(op).len() {
                 1 => None,
                 _ => Some(second.unwrap_or_else(zeros)),
@@ -897,4 +877,45 @@ impl GroupPartial {
             places.contains(&(place - 1))
         });
     }
+}
+/// The answers of groups, which threads share in pieces.
+///
+/// # Errors
+/// That of the first group that has one, with its place.
+fn finished(
+    table: &dyn Table,
+    (op, rules, rows): (Op, &Rules, u64),
+    groups: &[u32],
+    threads: Threads,
+) -> Result<Finished, (usize, Error)> {
+    let pieces = Pieces::new(groups.len().div_ceil(BLOCK));
+    let parts = threads.run(pieces.count(), || {
+        let mut parts = Vec::new();
+        while let Some(piece) = pieces.take() {
+            let from = piece * BLOCK;
+            let groups = &groups[from..groups.len().min(from + BLOCK)];
+            let part = table.finish(op, rules, groups, rows);
+            parts.push((from, part.map_err(|(at, error)| (from + at, error))));
+        }
+        parts
+    });
+    let mut parts: Vec<_> = parts.into_iter().flatten().collect();
+    parts.sort_unstable_by_key(|&(from, _)| from);
+    let mut all: Option<Finished> = None;
+    for (from, part) in parts {
+        let mut part = part?;
+        part.missing.iter_mut().for_each(|place| *place += from);
+        match &mut all {
+            None => all = Some(part),
+            Some(all) => {
+                for (all, part) in [(&mut all.first, part.first), (&mut all.second, part.second)] {
+                    if let (Some(all), Some(part)) = (all, part) {
+                        all.append(&part).map_err(|error| (from, error))?;
+                    }
+                }
+                all.missing.append(&mut part.missing);
+            }
+        }
+    }
+    Ok(all.unwrap_or_default())
 }

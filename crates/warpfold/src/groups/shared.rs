@@ -20,7 +20,7 @@ use warpfold_cpu::groups::{LEFT_OUT, Positions, Rows, check_memory, hash, hash_t
 const BITS: u32 = 6;
 const PARTS: usize = 1 << BITS;
 /// A thread with as many groups of its own hands them over.
-const MANY: usize = if cfg!(test) { 1 << 7 } else { 1 << 18 };
+const MANY: usize = if cfg!(test) { 1 << 7 } else { 1 << 16 };
 /// Rows that are taken in at once: few, as the next ones may be for the parts, and then more.
 const BLOCK: usize = if cfg!(test) { 1 << 6 } else { 1 << 14 };
 const LARGE: usize = BLOCK << 3;

@@ -14,10 +14,15 @@ pub(super) fn by_words(pairs: Vec<(u64, u32)>, threads: Threads) -> Vec<u32> {
     in_order(pairs, threads).into_iter().map(|(_, code)| code).collect()
 }
 
+/// Both numbers of a pair as one, which takes one comparison without a branch.
+fn as_one(&(word, code): &(u64, u32)) -> u128 {
+    u128::from(word) << u32::BITS | u128::from(code)
+}
+
 /// Sorts pairs: ranges of words side by side.
 fn in_order(mut pairs: Vec<(u64, u32)>, threads: Threads) -> Vec<(u64, u32)> {
     if pairs.len() < LEAST {
-        pairs.sort_unstable();
+        pairs.sort_unstable_by_key(as_one);
         return pairs;
     }
     let step = pairs.len() / (64 * RANGES);
@@ -47,7 +52,8 @@ fn in_order(mut pairs: Vec<(u64, u32)>, threads: Threads) -> Vec<(u64, u32)> {
     let pieces = Pieces::new(RANGES);
     threads.run(RANGES, || {
         while let Some(piece) = pieces.take() {
-            parts[piece].lock().unwrap_or_else(PoisonError::into_inner).sort_unstable();
+            let mut part = parts[piece].lock().unwrap_or_else(PoisonError::into_inner);
+            part.sort_unstable_by_key(as_one);
         }
     });
     sorted
