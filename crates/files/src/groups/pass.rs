@@ -235,7 +235,7 @@ impl<'a> Pass<'a> {
                     }
                     progress.advance(bytes);
                 }
-                Ok((desk.reader.into_own(), desk.evidence))
+                Ok((desk.reader.into_own().map_err(wrong)?, desk.evidence))
             })
         });
         failure.into_result()?;

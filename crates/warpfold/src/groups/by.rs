@@ -277,7 +277,7 @@ impl<'a> GroupBy<'a> {
                 let rows = from..rows.min(from + PIECE);
                 reader.absorb_rows(&self.keys, inputs, &columns, rows, start)?;
             }
-            Ok(reader.into_own())
+            reader.into_own()
         });
         let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
         self.reduction.until.check()?;

@@ -508,7 +508,7 @@ impl GroupPartial {
         let shared = SharedGroups::new(self.empty()?);
         let mut reader = shared.reader()?;
         reader.absorb_rows(&keys, &values, &[column], 0..rows, start)?;
-        let own = reader.into_own();
+        let own = reader.into_own()?;
         let mut piece = shared.finish(vec![own])?;
         piece.add_span(start, rows as u64)?;
         self.merge(&piece)

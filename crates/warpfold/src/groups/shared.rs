@@ -4,6 +4,10 @@
 //! over, and from then on its rows go to the parts, each of which is one thread's at a time. No
 //! group of a part is in another, so that in the end the parts are put one behind the other, and
 //! nothing but what was left to threads is merged.
+//!
+//! Rows wait until a part gets many at once: what is kept of its groups comes from memory once for
+//! several of them. All that wait are at most two for each group, so that they take less memory
+//! than the groups do.
 
 use super::column::Column;
 use super::dictionary::read_words;
@@ -24,6 +28,10 @@ const MANY: usize = if cfg!(test) { 1 << 7 } else { 1 << 16 };
 /// Rows that are taken in at once: few, as the next ones may be for the parts, and then more.
 const BLOCK: usize = if cfg!(test) { 1 << 6 } else { 1 << 14 };
 const LARGE: usize = BLOCK << 3;
+/// Rows that wait for a part: of all threads as many as it has groups twice over, but of each not fewer
+/// and not more.
+const FEWEST: usize = if cfg!(test) { 1 << 3 } else { 1 << 11 };
+const MOST: usize = if cfg!(test) { 1 << 5 } else { 1 << 16 };
 
 type Parts = Vec<Mutex<GroupPartial>>;
 
@@ -36,6 +44,7 @@ pub struct SharedGroups {
     parts: OnceLock<Parts>,
     groups: AtomicUsize,
     memory: AtomicUsize,
+    readers: AtomicUsize,
 }
 
 /// What one thread takes rows in with.
@@ -47,8 +56,10 @@ pub struct GroupReader<'a> {
     numbered: NumberedRows,
     /// The parts, once rows go to these.
     parts: Option<&'a Parts>,
-    /// The rows that were numbered last, if they were the parts'.
+    /// The rows that came last, if they are the parts'.
     parted: Option<Parted>,
+    /// The rows that wait for each part, and behind these those without a key.
+    waiting: Vec<Waiting>,
 }
 
 /// Rows by their parts.
@@ -58,16 +69,112 @@ struct Parted {
     /// Where each part's rows begin in `rows`, and where the last's end.
     starts: Vec<usize>,
     rows: Vec<u32>,
-    /// Of each of these the group in its part.
-    groups: Vec<u32>,
+}
+
+/// Rows that wait for a part.
+#[derive(Debug, Default)]
+struct Waiting {
+    count: usize,
+    /// Their keys: words, or texts one after the other and where each ends.
+    words: Vec<u64>,
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    /// Where they are, if that matters.
+    positions: Vec<u64>,
+    columns: Vec<WaitingValues>,
+    /// How many groups the part had when rows were taken in last.
+    groups: usize,
+}
+
+/// The values of rows that wait.
+#[derive(Clone, Debug, Default)]
+struct WaitingValues {
+    /// Which of the rows have one, if some have none.
+    which: Option<Vec<u32>>,
+    count: usize,
+    elements: [Vec<u64>; 2],
+    /// Decimals beyond 64 bits: which row has it, and the row's position.
+    wide: Vec<(u32, i128, u64)>,
+}
+
+impl Waiting {
+    /// The memory that it takes.
+    fn memory(&self) -> usize {
+        let elements = self.columns.iter().flat_map(|values| &values.elements);
+        let which = self.columns.iter().flat_map(|values| &values.which);
+        let words = self.words.capacity() + self.ends.capacity() + self.positions.capacity();
+        8 * (words + elements.map(Vec::capacity).sum::<usize>())
+            + 4 * which.map(Vec::capacity).sum::<usize>()
+            + self.bytes.capacity()
+    }
+
+    /// Leaves no row, and the memory as it is.
+    fn clear(&mut self) {
+        let Waiting { count, words, bytes, ends, positions, columns, .. } = self;
+        *count = 0;
+        words.clear();
+        bytes.clear();
+        ends.clear();
+        positions.clear();
+        for values in columns {
+            (values.which, values.count) = (None, 0);
+            values.wide.clear();
+        }
+    }
+
+    /// Whether there are enough rows for the part, where so many threads have some.
+    fn is_full(&self, threads: usize) -> bool {
+        self.count >= (2 * self.groups / threads.max(1)).clamp(FEWEST, MOST)
+    }
+
+    /// Takes the rows in.
+    fn pour(&mut self, into: &mut GroupPartial, keyless: bool) -> Result<()> {
+        let Waiting { count, words, bytes, ends, positions, columns, groups: known } = self;
+        let mut groups = vec![0; *count];
+        if keyless {
+            let group = into.groups.insert(|column| Ok(column.missing()?))?;
+            groups.fill(group);
+        } else {
+            let mut from = 0;
+            let text = |&end: &usize| &bytes[core::mem::replace(&mut from, end)..end];
+            let texts: Vec<&[u8]> = ends.iter().map(text).collect();
+            into.groups.number_all(words, &texts, &mut groups, into.rows())?;
+        }
+        into.grow()?;
+        into.see_first(&groups, positions.iter().copied());
+        let (mut some, mut at) = (Vec::new(), Vec::new());
+        for (values, waiting) in into.values.iter_mut().zip(columns) {
+            let mut rows = (&groups[..], &positions[..]);
+            if let Some(which) = &waiting.which {
+                some.clear();
+                some.extend(which.iter().map(|&row| groups[row as usize]));
+                at.clear();
+                if !positions.is_empty() {
+                    at.extend(which.iter().map(|&row| positions[row as usize]));
+                }
+                rows = (&some, &at);
+            }
+            let bytes = rows.0.len() * values.dtype.size();
+            let [items, others] = waiting.elements.each_ref().map(|elements| -> &[u8] {
+                bytemuck::cast_slice(elements).get(..bytes).unwrap_or_default()
+            });
+            let rows = Rows { groups: rows.0, items, others, positions: Positions::At(rows.1) };
+            values.tables.iter_mut().for_each(|table| table.absorb(rows));
+            for &(row, decimal, position) in &waiting.wide {
+                values.absorb_wide(groups[row as usize], decimal, position);
+            }
+        }
+        *known = into.len();
+        Ok(())
+    }
 }
 
 impl SharedGroups {
     /// No groups; the question is that of `empty`.
     #[must_use]
     pub fn new(empty: GroupPartial) -> SharedGroups {
-        let [groups, memory] = [0, 0].map(AtomicUsize::new);
-        SharedGroups { empty, parts: OnceLock::new(), groups, memory }
+        let [groups, memory, readers] = [0, 0, 0].map(AtomicUsize::new);
+        SharedGroups { empty, parts: OnceLock::new(), groups, memory, readers }
     }
 
     /// What a thread takes rows in with.
@@ -76,7 +183,9 @@ impl SharedGroups {
     /// None but those of making partials.
     pub fn reader(&self) -> Result<GroupReader<'_>> {
         let (own, numbered) = (self.empty.empty()?, NumberedRows::default());
-        Ok(GroupReader { shared: self, own, numbered, parts: None, parted: None })
+        let waiting = Vec::new();
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        Ok(GroupReader { shared: self, own, numbered, parts: None, parted: None, waiting })
     }
 
     fn parts(&self) -> Result<&Parts> {
@@ -175,9 +284,31 @@ const NOWHERE: u8 = u8::MAX;
 
 impl GroupReader<'_> {
     /// The groups that no other thread knows of.
-    #[must_use]
-    pub fn into_own(self) -> GroupPartial {
-        self.own
+    ///
+    /// # Errors
+    /// No memory for the groups of rows that waited.
+    pub fn into_own(mut self) -> Result<GroupPartial> {
+        self.pour(|_| true)?;
+        Ok(self.own)
+    }
+
+    /// Lets the parts take in the rows that wait for them, where these are enough.
+    fn pour(&mut self, enough: impl Fn(&Waiting) -> bool) -> Result<()> {
+        let Some(parts) = self.parts else { return Ok(()) };
+        // Threads begin at different parts.
+        let (first, count) = (self.own.rows() as usize / BLOCK, self.waiting.len());
+        for place in (0..count).map(|place| (first + place) % count) {
+            let waiting = &mut self.waiting[place];
+            if waiting.count == 0 || !enough(waiting) {
+                continue;
+            }
+            let keyless = place == PARTS;
+            let part = &parts[place % PARTS];
+            let done = self.shared.with(part, |part| waiting.pour(part, keyless));
+            waiting.clear();
+            done.map_err(|error| self.counted(error))?;
+        }
+        Ok(())
     }
 
     /// How many groups there are, of this thread and of the parts.
@@ -189,7 +320,7 @@ impl GroupReader<'_> {
     /// The memory that the thread's own states take.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.own.memory()
+        self.own.memory() + self.waiting.iter().map(Waiting::memory).sum::<usize>()
     }
 
     /// Gives the groups of rows, the first of which has index `start`, for
@@ -206,12 +337,13 @@ impl GroupReader<'_> {
             (self.own, self.parts) = (empty, Some(self.shared.parts()?));
         }
         self.parted = None;
-        let Some(parts) = self.parts.filter(|_| one && keys.columns[0].wide.0.is_empty()) else {
+        let readers = self.shared.readers.load(Ordering::Relaxed);
+        self.pour(|waiting| waiting.is_full(readers))?;
+        if !one || self.parts.is_none() || !keys.columns[0].wide.0.is_empty() {
             return self.own.number(keys, rows, start, &mut self.numbered);
-        };
+        }
         self.own.groups.check_keys(keys)?;
-        let parted = self.parted(parts, keys, rows, start).map_err(|error| self.counted(error))?;
-        self.parted = Some(parted);
+        self.parted = Some(self.parted(keys, rows, start)?);
         Ok(())
     }
 
@@ -225,14 +357,8 @@ impl GroupReader<'_> {
         }
     }
 
-    /// Numbers rows, part by part.
-    fn parted(
-        &mut self,
-        parts: &Parts,
-        keys: &Keys<'_>,
-        rows: Range<usize>,
-        start: u64,
-    ) -> Result<Parted> {
+    /// Lets the keys of rows wait for their parts.
+    fn parted(&mut self, keys: &Keys<'_>, rows: Range<usize>, start: u64) -> Result<Parted> {
         let column = &keys.columns[0];
         let keyless = if self.own.omits_missing() { NOWHERE } else { KEYLESS };
         let (mut words, mut texts) = (Vec::new(), Vec::new());
@@ -252,37 +378,28 @@ impl GroupReader<'_> {
             }
         };
         let (starts, order) = by_parts(&of, PARTS + 1);
-        let mut groups = vec![0; order.len()];
-        // Threads begin at different parts.
-        let first = (hash(start) >> (u64::BITS - BITS)) as usize;
-        let (mut some_words, mut some_texts) = (Vec::new(), Vec::new());
-        for part in (0..PARTS).map(|part| (first + part) % PARTS) {
-            let range = starts[part]..starts[part + 1];
-            let rows = order[range.clone()].iter().map(|&row| row as usize);
-            some_words.clear();
-            some_texts.clear();
-            match texts.is_empty() {
-                true => some_words.extend(rows.map(|row| words[row])),
-                false => some_texts.extend(rows.filter_map(|row| texts[row])),
+        let tracks = self.own.question.tracks();
+        self.waiting.resize_with(PARTS + 1, Waiting::default);
+        for (place, waiting) in self.waiting.iter_mut().enumerate() {
+            let order = &order[starts[place]..starts[place + 1]];
+            let rows = || order.iter().map(|&row| row as usize);
+            waiting.count += order.len();
+            if tracks {
+                waiting.positions.extend(rows().map(|row| start + row as u64));
             }
-            let keyless = if part == 0 { starts[PARTS]..order.len() } else { 0..0 };
-            self.shared.with(&parts[part], |part| {
-                let keys = &mut part.groups;
-                keys.number_all(&some_words, &some_texts, &mut groups[range.clone()], start)?;
-                if !keyless.is_empty() {
-                    let group = keys.insert(|column| Ok(column.missing()?))?;
-                    groups[keyless.clone()].fill(group);
-                }
-                part.grow()?;
-                for range in [range, keyless] {
-                    let rows = order[range.clone()].iter().map(|&row| start + u64::from(row));
-                    part.see_first(&groups[range], rows);
-                }
-                Ok::<(), Error>(())
-            })?;
+            if place == PARTS {
+                continue;
+            }
+            if texts.is_empty() {
+                waiting.words.extend(rows().map(|row| words[row]));
+            }
+            for text in rows().filter_map(|row| *texts.get(row)?) {
+                waiting.bytes.extend_from_slice(text);
+                waiting.ends.push(waiting.bytes.len());
+            }
         }
         self.own.see_rows(of.len(), of.len() - order.len());
-        Ok(Parted { start, starts, rows: order, groups })
+        Ok(Parted { start, starts, rows: order })
     }
 
     /// Takes in the values of rows that were numbered.
@@ -290,11 +407,9 @@ impl GroupReader<'_> {
     /// # Panics
     /// If there are not as many values as rows, but for the gaps.
     pub fn absorb_values(&mut self, column: usize, values: GroupValues<'_>) {
-        let (Some(parted), Some(parts)) = (&self.parted, self.parts) else {
+        let Some(Parted { start, starts, rows }) = &self.parted else {
             return self.own.absorb_values(column, values, &mut self.numbered);
         };
-        let Parted { start, starts, rows, groups } = parted;
-        let positions = self.own.question.tracks();
         let size = self.own.values[column].dtype.size();
         // The place of each row among the elements, where there are gaps.
         let mut places = Vec::new();
@@ -316,35 +431,31 @@ impl GroupReader<'_> {
             false => Some(places[row as usize]).filter(|&place| place != u32::MAX),
         };
         let mut missing = 0;
-        let (mut taken, mut at) = (Vec::new(), Vec::new());
-        let mut elements = [Vec::<u64>::new(), Vec::new()];
-        let first = (hash(*start) >> (u64::BITS - BITS)) as usize;
-        for part in (0..=PARTS).map(|part| (first + part) % (PARTS + 1)) {
-            let range = starts[part]..starts[part + 1];
-            let (rows, mut groups) = (&rows[range.clone()], &groups[range]);
-            if rows.is_empty() {
-                continue;
+        for (waiting, range) in self.waiting.iter_mut().zip(starts.windows(2)) {
+            let rows = &rows[range[0]..range[1]];
+            // Those that came before.
+            let first = waiting.count - rows.len();
+            waiting.columns.resize(self.own.values.len(), WaitingValues::default());
+            let WaitingValues { which, count, elements, .. } = &mut waiting.columns[column];
+            let taken = rows.iter().filter(|&&row| place(row).is_some()).count();
+            if which.is_some() || taken < rows.len() {
+                let which = which.get_or_insert_with(|| (0..first as u32).collect());
+                let there =
+                    rows.iter().zip(first as u32..).filter(|(row, _)| place(**row).is_some());
+                which.extend(there.map(|(_, at)| at));
+                missing += (rows.len() - taken) as u64;
             }
-            if !places.is_empty() {
-                let there = |&(&row, _): &(&u32, &u32)| place(row).is_some();
-                taken.clear();
-                taken.extend(rows.iter().zip(groups).filter(there).map(|(_, &group)| group));
-                missing += (rows.len() - taken.len()) as u64;
-                groups = &taken;
+            for (items, elements) in [values.items, values.others].into_iter().zip(elements) {
+                if !items.is_empty() {
+                    let places =
+                        rows.iter().filter_map(|&row| place(row)).map(|place| place as usize);
+                    let end = *count + taken;
+                    elements.resize((end * size).div_ceil(8), 0);
+                    let to: &mut [u8] = bytemuck::cast_slice_mut(elements);
+                    pick(items, size, places, &mut to[*count * size..end * size]);
+                }
             }
-            let there = || rows.iter().filter_map(|&row| place(row).map(|place| (row, place)));
-            at.clear();
-            if positions {
-                at.extend(there().map(|(row, _)| start + u64::from(row)));
-            }
-            let [items, others] = &mut elements;
-            let places = || there().map(|(_, place)| place as usize);
-            let items = picked(values.items, size, places(), groups.len(), items);
-            let others = picked(values.others, size, places(), groups.len(), others);
-            let rows = Rows { groups, items, others, positions: Positions::At(&at) };
-            self.shared.with(&parts[part % PARTS], |part| {
-                part.values[column].tables.iter_mut().for_each(|table| table.absorb(rows));
-            });
+            *count += taken;
         }
         if !values.wide.is_empty() {
             let mut places: Vec<(u32, usize)> = rows.iter().copied().zip(0..).collect();
@@ -355,9 +466,9 @@ impl GroupReader<'_> {
                 let place = places[found].1;
                 let part = starts.partition_point(|&start| start <= place) - 1;
                 missing -= 1;
-                self.shared.with(&parts[part % PARTS], |part| {
-                    part.values[column].absorb_wide(groups[place], decimal, start + row);
-                });
+                let waiting = &mut self.waiting[part];
+                let at = waiting.count - (starts[part + 1] - place);
+                waiting.columns[column].wide.push((at as u32, decimal, start + row));
             }
         }
         let own = &mut self.own.values[column].missing;
@@ -403,19 +514,8 @@ impl GroupReader<'_> {
     }
 }
 
-/// The elements at these places, one after the other.
-fn picked<'a>(
-    items: &[u8],
-    size: usize,
-    places: impl Iterator<Item = usize>,
-    count: usize,
-    memory: &'a mut Vec<u64>,
-) -> &'a [u8] {
-    if items.is_empty() {
-        return &[];
-    }
-    memory.resize((count * size).div_ceil(8), 0);
-    let to: &mut [u8] = &mut bytemuck::cast_slice_mut(memory)[..count * size];
+/// Copies the elements at these places.
+fn pick(items: &[u8], size: usize, places: impl Iterator<Item = usize>, to: &mut [u8]) {
     macro_rules! of {
         ($word:ty) => {{
             let (from, to) = (bytemuck::cast_slice(items), bytemuck::cast_slice_mut(to));
@@ -428,7 +528,6 @@ fn picked<'a>(
         4 => of!(u32),
         _ => of!(u64),
     }
-    to
 }
 
 /// The elements without those of missing rows, put together in `compact`.
@@ -556,5 +655,50 @@ mod tests {
             twice.merge(&whole).unwrap();
             assert_eq!(twice.len(), whole.len());
         }
+    }
+
+    /// Decimals beyond 64 bits come beside the others, in rows that these leave out.
+    #[test]
+    fn wide_decimals_of_many_groups_are_those_of_few() {
+        let keys: Vec<i64> = (0..ROWS as u64).map(|row| (hash(row) % 1500) as i64).collect();
+        let question = Reduction::new([Op::Sum, Op::Min, Op::ArgMax]);
+        let none = question.by(&keys[..0]).empty(&[(String::new(), warpfold_core::DType::I64)]);
+        let mut empty = none.unwrap();
+        empty.count_values(0, crate::Unit::Decimal(2));
+        let taken = |rows: Range<usize>, block: usize, shared: &SharedGroups| {
+            let mut reader = shared.reader().unwrap();
+            for from in rows.clone().step_by(block) {
+                let rows = from..rows.end.min(from + block);
+                let keys = Keys::from(&keys[rows.clone()]);
+                reader.number(&keys, 0..rows.len(), from as u64).unwrap();
+                let (mut items, mut gaps, mut wide) = (Vec::new(), Vec::new(), Vec::new());
+                for (at, row) in rows.enumerate() {
+                    match row % 5 {
+                        0 => gaps.push((at as u64, 1)),
+                        1 => {
+                            gaps.push((at as u64, 1));
+                            wide.push((at as u64, (row as i128 - 2000) << 70));
+                        }
+                        _ => items.push(hash(row as u64) as i64 >> 8),
+                    }
+                }
+                let items = bytemuck::cast_slice(&items);
+                let values = GroupValues { items, others: &[], gaps: &gaps, wide: &wide };
+                reader.absorb_values(0, values);
+            }
+            reader.into_own().unwrap()
+        };
+        let shared = SharedGroups::new(empty.clone());
+        let own = taken(0..ROWS, BLOCK, &shared);
+        let found = shared.finish(vec![own]).unwrap();
+        let mut expected = empty.clone();
+        for from in (0..ROWS).step_by(MANY / 2) {
+            let shared = SharedGroups::new(empty.clone());
+            let own = taken(from..ROWS.min(from + MANY / 2), MANY / 2, &shared);
+            expected.merge(&shared.finish(vec![own]).unwrap()).unwrap();
+        }
+        assert!(found == expected && found.len() > 1000);
+        assert_eq!(found.missing(), expected.missing());
+        assert_eq!(found.missing(), ROWS as u64 / 5);
     }
 }
