@@ -28,5 +28,5 @@ pub mod words;
 
 pub use memory::{OutOfMemory, check_memory};
 pub use numbering::{Numbering, hash};
-pub use table::{Finished, LEFT_OUT, Positions, Rows, Table, new_table};
+pub use table::{Finished, LEFT_OUT, Positions, Rows, Table, new_table, pick};
 pub use texts::{TextNumbering, hash_text};

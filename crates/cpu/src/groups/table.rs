@@ -56,6 +56,25 @@ pub struct Finished {
     pub missing: Vec<usize>,
 }
 
+/// Copies the elements at these places, each of so many bytes, one after the other.
+///
+/// # Panics
+/// If there is no such element; if the bytes are not aligned for elements.
+pub fn pick(items: &[u8], size: usize, places: impl Iterator<Item = usize>, to: &mut [u8]) {
+    macro_rules! of {
+        ($word:ty) => {{
+            let (from, to) = (bytemuck::cast_slice(items), bytemuck::cast_slice_mut(to));
+            places.zip(to).for_each(|(place, to): (_, &mut $word)| *to = from[place]);
+        }};
+    }
+    match size {
+        1 => of!(u8),
+        2 => of!(u16),
+        4 => of!(u32),
+        _ => of!(u64),
+    }
+}
+
 impl Finished {
     /// The answers of all groups in another order.
     #[must_use]
@@ -63,19 +82,8 @@ impl Finished {
         let moved = |numbers: Numbers| {
             let (dtype, size) = (numbers.dtype(), numbers.dtype().size());
             let mut moved = Numbers::zeros(dtype, groups.len());
-            macro_rules! pick {
-                ($W:ty) => {{
-                    let from: &[$W] = bytemuck::cast_slice(numbers.bytes());
-                    let to: &mut [$W] = bytemuck::cast_slice_mut(moved.bytes_mut());
-                    to.iter_mut().zip(groups).for_each(|(to, &group)| *to = from[group as usize]);
-                }};
-            }
-            match size {
-                1 => pick!(u8),
-                2 => pick!(u16),
-                4 => pick!(u32),
-                _ => pick!(u64),
-            }
+            let places = groups.iter().map(|&group| group as usize);
+            pick(numbers.bytes(), size, places, moved.bytes_mut());
             moved
         };
         let missing = match self.missing.is_empty() {

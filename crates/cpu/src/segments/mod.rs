@@ -3,8 +3,8 @@
 //! The segments are cut into blocks of about the same work, which threads take in turn: a
 //! block's boundaries and elements stay in a cache, whatever is asked. The accumulators of
 //! [`axes`](crate::axes) take a block's segments in as rows of different lengths. What
-//! these cannot answer, or not this segment of, is answered by states. A long segment
-//! is an array of its own, on all threads.
+//! these cannot answer, or not this segment of, is answered by states. Segments of one length
+//! that follow each other are the rows of a table, and a long one is such a row, on all threads.
 
 mod block;
 mod bounds;

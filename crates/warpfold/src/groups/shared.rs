@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use warpfold_core::layout::Input;
 use warpfold_core::{Error, Result};
-use warpfold_cpu::groups::{LEFT_OUT, Positions, Rows, check_memory, hash, hash_text};
+use warpfold_cpu::groups::{LEFT_OUT, Positions, Rows, check_memory, hash, hash_text, pick};
 
 /// Parts, as bits of a hash.
 const BITS: u32 = 6;
@@ -511,22 +511,6 @@ impl GroupReader<'_> {
             from = rows.end;
         }
         Ok(())
-    }
-}
-
-/// Copies the elements at these places.
-fn pick(items: &[u8], size: usize, places: impl Iterator<Item = usize>, to: &mut [u8]) {
-    macro_rules! of {
-        ($word:ty) => {{
-            let (from, to) = (bytemuck::cast_slice(items), bytemuck::cast_slice_mut(to));
-            places.zip(to).for_each(|(place, to): (_, &mut $word)| *to = from[place]);
-        }};
-    }
-    match size {
-        1 => of!(u8),
-        2 => of!(u16),
-        4 => of!(u32),
-        _ => of!(u64),
     }
 }
 
