@@ -370,7 +370,7 @@ impl core::fmt::Display for Error {
             Error::UnsupportedUnit { op, unit } => write!(f, "{op} is not defined for {unit}"),
             Error::NotKeys { found } => write!(f, "an array of {found} holds no keys"),
             Error::OutOfMemory { groups, rows } => {
-                write!(f, "there is no memory for more than {groups} groups, after {rows} rows")
+                write!(f, "memory ran out at {groups} groups, after {rows} rows")
             }
             Error::OtherAnswer { what, .. } => f.write_str(what),
             Error::MaskOfArray { shape } => write!(

@@ -121,7 +121,7 @@ impl Type {
                 // Offsets of 32 bits are for less than 2 GiB in a batch.
                 let bytes = |row| texts.text_bytes(row).map_or(0, <[u8]>::len);
                 let large = (0..texts.len()).map(bytes).sum::<usize>() > i32::MAX as usize;
-                match (column.is_utf8(texts), large) {
+                match (texts.are_utf8(), large) {
                     (true, false) => of(5, &[]),
                     (true, true) => of(LARGE_UTF8, &[]),
                     (false, false) => of(4, &[]),

@@ -205,12 +205,6 @@ impl<'a> Column<'a> {
         Some((*digits, numbers.iter().map(decimal).collect::<Option<_>>()?))
     }
 
-    /// Whether all texts are UTF-8, which files tell apart from other bytes.
-    pub(super) fn is_utf8(&self, texts: &KeyValues) -> bool {
-        let is = |text: &[u8]| std::str::from_utf8(text).is_ok();
-        (0..texts.len()).all(|row| texts.text_bytes(row).is_none_or(is))
-    }
-
     /// Whether each of these rows has a value.
     pub(super) fn valid(&self, rows: Range<usize>) -> Vec<bool> {
         let mut valid = vec![true; rows.len()];

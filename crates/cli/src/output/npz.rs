@@ -130,7 +130,7 @@ fn add_texts(
         let what = format!("a key of {} ends with a zero byte, which NumPy drops", column.name);
         return Err(Usage::new(what).hint("write .parquet, .arrow, .csv or .json").into());
     }
-    let utf8 = column.is_utf8(texts);
+    let utf8 = texts.are_utf8();
     let width =
         |text: &[u8]| if utf8 { String::from_utf8_lossy(text).chars().count() } else { text.len() };
     let width = all().map(width).max().unwrap_or(0).max(1);

@@ -129,7 +129,7 @@ fn field(column: &Column<'_>) -> Result<TypePtr> {
     let (physical, logical) = match &column.values {
         Values::Numbers(_) if wide.is_some() => (Physical::FIXED_LEN_BYTE_ARRAY, None),
         Values::Texts(texts) => {
-            (Physical::BYTE_ARRAY, column.is_utf8(texts).then_some(LogicalType::String))
+            (Physical::BYTE_ARRAY, texts.are_utf8().then_some(LogicalType::String))
         }
         Values::Numbers(numbers) => match numbers.dtype().known() {
             Known::Bool => (Physical::BOOLEAN, None),

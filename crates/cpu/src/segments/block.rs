@@ -13,7 +13,7 @@ use warpfold_core::{DType, Error, NanPolicy, Op, Result};
 use warpfold_threads::Threads;
 
 /// Segments of one length, at least, that are worth a table.
-const ROWS: usize = 16;
+const ROWS: usize = 4;
 
 /// Whether segments follow each other and are of one length, which is not 0.
 fn are_rows(spans: &[Span]) -> bool {

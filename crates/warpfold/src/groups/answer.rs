@@ -113,6 +113,14 @@ impl KeyValues {
         }
     }
 
+    /// Whether the keys are texts, and all of them are UTF-8.
+    #[must_use]
+    pub fn are_utf8(&self) -> bool {
+        let Held::Texts { texts, .. } = &self.held else { return false };
+        let all = core::str::from_utf8(&texts.bytes);
+        all.is_ok_and(|all| texts.ends.iter().all(|&end| all.is_char_boundary(end)))
+    }
+
     /// The texts, if they are such and UTF-8; none for rows without one.
     #[must_use]
     pub fn texts(&self) -> Option<Vec<Option<&str>>> {

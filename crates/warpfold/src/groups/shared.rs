@@ -17,7 +17,7 @@ use core::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use warpfold_core::layout::Input;
-use warpfold_core::{Error, Result};
+use warpfold_core::{Error, Result, prefetch};
 use warpfold_cpu::groups::{LEFT_OUT, Positions, Rows, check_memory, hash, hash_text, pick};
 
 /// Parts, as bits of a hash.
@@ -32,6 +32,9 @@ const LARGE: usize = BLOCK << 3;
 /// and not more.
 const FEWEST: usize = if cfg!(test) { 1 << 3 } else { 1 << 11 };
 const MOST: usize = if cfg!(test) { 1 << 5 } else { 1 << 16 };
+
+/// Texts that are asked for before their turn comes.
+const AHEAD: usize = 8;
 
 type Parts = Vec<Mutex<GroupPartial>>;
 
@@ -393,7 +396,13 @@ impl GroupReader<'_> {
             if texts.is_empty() {
                 waiting.words.extend(rows().map(|row| words[row]));
             }
-            for text in rows().filter_map(|row| *texts.get(row)?) {
+            for (at, text) in rows().filter_map(|row| *texts.get(row)?).enumerate() {
+                // The texts of a part are far from each other.
+                if let Some(Some(later)) =
+                    order.get(at + AHEAD).and_then(|&row| texts.get(row as usize))
+                {
+                    prefetch::near(later.as_ptr());
+                }
                 waiting.bytes.extend_from_slice(text);
                 waiting.ends.push(waiting.bytes.len());
             }
