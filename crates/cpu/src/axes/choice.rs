@@ -11,8 +11,8 @@ use super::fold::{Fold, RaggedFold, Use};
 use super::integers::{LongPowers, LongTotals, MAGNITUDES, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::measures::{
-    Absolute, Both, FineAbsolute, FineBoth, FinePlain, Measure, Plain, Products as Pairs,
-    RoughBoth, RoughPlain, RoughProducts, RoughShifted, RoughSquares, Shifted, Squares,
+    Absolute, Both, BoundedBoth, BoundedPlain, BoundedProducts, BoundedShifted, BoundedSquares,
+    DoublyAbsolute, DoublyBoth, DoublyPlain, Measure, Plain, Products as Pairs, Shifted, Squares,
 };
 use super::products::Products;
 use super::ranged::Ranged;
@@ -235,7 +235,7 @@ impl<U: Use> Choice<'_, U> {
                 Some(Chosen::new(self.of, fold))
             }
             Known::F64 => {
-                let fold = Floats::new::<Alone<f64>, _, 4>(self.isa, half, DType::F64, FinePlain);
+                let fold = Floats::new::<Alone<f64>, _, 4>(self.isa, half, DType::F64, DoublyPlain);
                 Some(Chosen::new(self.of, fold))
             }
             _ => None,
@@ -245,8 +245,8 @@ impl<U: Use> Choice<'_, U> {
     /// By sums that may be rounded.
     fn rounded_floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
-        let (plain, both) = (RoughPlain, RoughBoth);
-        let (products, squares) = (RoughProducts, RoughSquares);
+        let (plain, both) = (BoundedPlain, BoundedBoth);
+        let (products, squares) = (BoundedProducts, BoundedSquares);
         match self.op {
             Op::Sum => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Sum, plain, Plain),
             Op::Mean => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Mean, plain, Plain),
@@ -256,7 +256,7 @@ impl<U: Use> Choice<'_, U> {
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
                 let shifted = self.measured::<Alone<T>, _, 8>(asked, Shifted::<false>)?;
-                let chosen = self.sums::<Alone<T>, _, _, 2, 4>(asked, both, RoughShifted)?;
+                let chosen = self.sums::<Alone<T>, _, _, 2, 4>(asked, both, BoundedShifted)?;
                 Some(chosen.then(self.of, shifted))
             }
             Op::Dot => self.sums::<Paired<T>, _, _, 2, 3>(Asked::Sum, products, Pairs::<false>),
@@ -267,20 +267,20 @@ impl<U: Use> Choice<'_, U> {
     fn doubles(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
         match self.op {
-            Op::Sum => self.double_sums(Asked::Sum, Plain, FinePlain),
-            Op::Mean => self.double_sums(Asked::Mean, Plain, FinePlain),
-            Op::Norm1 => self.double_sums(Asked::Second, Absolute, FineAbsolute),
+            Op::Sum => self.double_sums(Asked::Sum, Plain, DoublyPlain),
+            Op::Mean => self.double_sums(Asked::Mean, Plain, DoublyPlain),
+            Op::Norm1 => self.double_sums(Asked::Second, Absolute, DoublyAbsolute),
             Op::SumSq => self.squares(Asked::Second),
             Op::Norm2 => self.squares(Asked::Root),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
                 if self.widened {
-                    let fine = self.measured::<Alone<f64>, _, 8>(asked, FineBoth)?;
+                    let doubly = self.measured::<Alone<f64>, _, 8>(asked, DoublyBoth)?;
                     if self.usual <= OFTEN_IN_THE_MIDDLE {
-                        return Some(Chosen::new(self.of, fine));
+                        return Some(Chosen::new(self.of, doubly));
                     }
                     let both = self.measured::<Alone<f64>, _, 7>(asked, Both)?;
-                    return Some(Chosen::new(self.of, both).then(self.of, fine));
+                    return Some(Chosen::new(self.of, both).then(self.of, doubly));
                 }
                 let shifted = self.measured::<Alone<f64>, _, 8>(asked, Shifted::<true>)?;
                 let both = self.measured::<Alone<f64>, _, 7>(asked, Both)?;
@@ -300,10 +300,10 @@ impl<U: Use> Choice<'_, U> {
         &self,
         asked: Asked,
         plain: M,
-        fine: N,
+        doubly: N,
     ) -> Option<Chosen<U>> {
-        let chosen = self.sums::<Alone<f64>, _, _, 3, 4>(asked, plain, fine)?;
-        let again = self.measured::<Alone<f64>, _, 4>(asked, fine)?;
+        let chosen = self.sums::<Alone<f64>, _, _, 3, 4>(asked, plain, doubly)?;
+        let again = self.measured::<Alone<f64>, _, 4>(asked, doubly)?;
         Some(if self.widened { chosen } else { self.with_surveys(chosen, again) })
     }
 

@@ -11,7 +11,7 @@
 //!
 //! Of short rows of f64 many sums lie exactly in the middle: one in eight of eight numbers
 //! between 0 and 1. No interval tells those, unless it has no width. So `e` is added up by
-//! TwoSum as well where it is worth it (*fine* measures): `l` is the sum of its rounding
+//! TwoSum as well where it is worth it (*doubly compensated* measures): `l` is the sum of its rounding
 //! errors, `b` that of their magnitudes, and where `b` is 0, which is the rule, `s + e` is
 //! the exact sum. Otherwise it is `s + e + l` plus or minus `N 2^-52 b`.
 //!
@@ -25,7 +25,7 @@ use crate::simd::Simd;
 
 /// Parts of a sum, and of one with the errors of its errors.
 pub(super) const SUM: usize = 3;
-const FINE: usize = 4;
+const DOUBLY: usize = 4;
 
 /// The share of sums of squares that is more than what they may have lost: see [`framed`].
 const SHARE: f64 = power_of_two(-100);
@@ -70,7 +70,7 @@ pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
     /// Whether products are summed.
     const PRODUCTS: bool;
     /// Whether the parts are plain sums, which are joined by adding them.
-    const ROUGH: bool = P < SUM;
+    const BOUNDED: bool = P < SUM;
     /// Takes in a vector of pairs; an element alone is a pair with itself.
     ///
     /// # Safety
@@ -142,7 +142,7 @@ pub(super) unsafe fn two_sums<S: Simd>(a: S::F, b: S::F, one: S::F) -> [S::F; 2]
 
 /// Adds `x` to a sum, and the error to that of the errors.
 #[inline(always)]
-unsafe fn add_fine<S: Simd>([s, e, l, b]: [&mut S::F; FINE], x: S::F, one: S::F) {
+unsafe fn add_doubly<S: Simd>([s, e, l, b]: [&mut S::F; DOUBLY], x: S::F, one: S::F) {
     // SAFETY: passed on from the caller.
     unsafe {
         let [sum, error] = two_sums::<S>(*s, x, one);
@@ -155,12 +155,12 @@ unsafe fn add_fine<S: Simd>([s, e, l, b]: [&mut S::F; FINE], x: S::F, one: S::F)
 
 /// Parts that are sums with the errors of their errors.
 #[inline(always)]
-unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
+unsafe fn join_doubly<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
     // SAFETY: passed on from the caller.
     unsafe {
-        for p in (0..P).step_by(FINE) {
+        for p in (0..P).step_by(DOUBLY) {
             let [mut s, mut e, mut l, mut b] = [acc[p], acc[p + 1], acc[p + 2], acc[p + 3]];
-            add_fine::<S>([&mut s, &mut e, &mut l, &mut b], others[p], one);
+            add_doubly::<S>([&mut s, &mut e, &mut l, &mut b], others[p], one);
             let [errors, rest] = two_sums::<S>(e, others[p + 1], one);
             l = S::add(S::add(l, rest), others[p + 2]);
             b = S::add(S::add(b, S::abs(rest)), others[p + 3]);
@@ -171,9 +171,9 @@ unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F;
 
 /// The same for one lane.
 #[inline(always)]
-fn merged_fine<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
+fn merged_doubly<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
     let mut merged = parts;
-    for p in (0..P).step_by(FINE) {
+    for p in (0..P).step_by(DOUBLY) {
         let [s, error] = two_sum(parts[p], others[p]);
         let [e, rest] = two_sum(parts[p + 1], error);
         let [e, more] = two_sum(e, others[p + 1]);
@@ -188,7 +188,7 @@ fn merged_fine<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
 /// The interval of a sum with the errors of its errors, of which there are as many as
 /// [`interval`] says of errors.
 #[inline(always)]
-fn fine([s, e, l, b]: [f64; FINE], len: f64) -> Interval {
+fn doubly([s, e, l, b]: [f64; DOUBLY], len: f64) -> Interval {
     let rest = Interval::of_sum(s, e + l, (len + 8.0) * 32.0, b);
     let off = if b == 0.0 { 0.0 } else { rest.off + (e.abs() + l.abs()) * f64::EPSILON };
     Interval { off, ..rest }
@@ -238,7 +238,7 @@ fn elements(parts: [f64; SUM], len: f64) -> Interval {
 
 /// The interval of a plain sum of `len` terms, whose magnitudes have this sum.
 #[inline(always)]
-fn rough(s: f64, magnitudes: f64, len: f64) -> Interval {
+fn bounded(s: f64, magnitudes: f64, len: f64) -> Interval {
     Interval::of_sum(s, 0.0, len + 8.0, magnitudes)
 }
 
@@ -341,13 +341,13 @@ measure! {
         |S, [s, e, a], [x, _], one| add::<S>(s, e, a, S::abs(x), one),
         |p, len| elements(p, len), elements(p, len), nan 0;
     /// The elements, with the errors of their errors.
-    FinePlain: 4, false, join_fine, merged_fine,
-        |S, [s, e, l, b], [x, _], one| add_fine::<S>([s, e, l, b], x, one),
-        |p, len| fine(p, len), fine(p, len);
+    DoublyPlain: 4, false, join_doubly, merged_doubly,
+        |S, [s, e, l, b], [x, _], one| add_doubly::<S>([s, e, l, b], x, one),
+        |p, len| doubly(p, len), doubly(p, len);
     /// Their absolute values likewise.
-    FineAbsolute: 4, false, join_fine, merged_fine,
-        |S, [s, e, l, b], [x, _], one| add_fine::<S>([s, e, l, b], S::abs(x), one),
-        |p, len| fine(p, len), fine(p, len);
+    DoublyAbsolute: 4, false, join_doubly, merged_doubly,
+        |S, [s, e, l, b], [x, _], one| add_doubly::<S>([s, e, l, b], S::abs(x), one),
+        |p, len| doubly(p, len), doubly(p, len);
     /// The products; `SPLIT` if these have more than 53 bits.
     Products<const SPLIT>: 3, true, join_sums, merged_sums,
         |S, [s, e, a], pair, one| add_product::<S, SPLIT>([s, e, a], pair, one),
@@ -364,19 +364,19 @@ measure! {
         lossy(interval([p[3], p[4], p[5]], len), p[6]), nan 3, flushes true;
     /// The elements and their squares, which f64 holds of shorter floats, with the errors of their
     /// errors: variances in f64 of a few of them often lie in the middle.
-    FineBoth: 8, true, join_fine, merged_fine,
+    DoublyBoth: 8, true, join_doubly, merged_doubly,
         |S, [s, e, l, b, t, f, m, c], [x, y], one| {
-            add_fine::<S>([s, e, l, b], x, one);
-            add_fine::<S>([t, f, m, c], S::mul(x, y), one);
+            add_doubly::<S>([s, e, l, b], x, one);
+            add_doubly::<S>([t, f, m, c], S::mul(x, y), one);
         },
-        |p, len| fine([p[0], p[1], p[2], p[3]], len), fine([p[4], p[5], p[6], p[7]], len);
+        |p, len| doubly([p[0], p[1], p[2], p[3]], len), doubly([p[4], p[5], p[6], p[7]], len);
     /// What elements are more than the [`origin`], and the squares of that; `LOSES` if these may
     /// underflow.
     Shifted<const LOSES>: 8, true, join_shifted, merged_shifted,
         |S, acc, [x, _], one| add_shifted::<S>(acc, x, one),
         |p, len| interval([p[0], p[1], p[2]], len), shifted::<LOSES>(p, len), shifted true;
     /// The same of floats shorter than f64 in plain sums, where all differences are exact.
-    RoughShifted: 4, true, join_rough_shifted, merged_rough_shifted,
+    BoundedShifted: 4, true, join_bounded_shifted, merged_bounded_shifted,
         |S, [s, t, odd, origin], [x, _], _one| {
             let d = S::sub(x, *origin);
             // Of the larger one and the difference another difference is exact (Dekker 1971).
@@ -385,37 +385,37 @@ measure! {
             *s = S::add(*s, d);
             *t = S::add(*t, S::mul(d, d));
         },
-        |p, len| rough(p[0], (len * p[1]).sqrt() * 1.01, len).only_if(p[2] == 0.0),
-        rough(p[1], p[1], len).only_if(p[2] == 0.0), shifted true;
+        |p, len| bounded(p[0], (len * p[1]).sqrt() * 1.01, len).only_if(p[2] == 0.0),
+        bounded(p[1], p[1], len).only_if(p[2] == 0.0), shifted true;
     /// The elements in a plain sum, and their magnitudes. Plain sums are for types of at
     /// most 24 bits: they are off by too little to matter for most outputs, and those
     /// that lie too close to the middle between two numbers are summed again.
-    RoughPlain: 2, false, join_plain, merged_plain,
+    BoundedPlain: 2, false, join_plain, merged_plain,
         |S, [s, a], [x, _], _one| {
             *s = S::add(*s, x);
             *a = S::add(*a, S::abs(x));
         },
-        |p, len| rough(p[0], p[1], len), rough(p[1], p[1], len);
+        |p, len| bounded(p[0], p[1], len), bounded(p[1], p[1], len);
     /// The products in a plain sum, and their magnitudes.
-    RoughProducts: 2, true, join_plain, merged_plain,
+    BoundedProducts: 2, true, join_plain, merged_plain,
         |S, [s, a], [x, y], _one| {
             let product = S::mul(x, y);
             *s = S::add(*s, product);
             *a = S::add(*a, S::abs(product));
         },
-        |p, len| rough(p[0], p[1], len), rough(p[1], p[1], len);
+        |p, len| bounded(p[0], p[1], len), bounded(p[1], p[1], len);
     /// The squares in a plain sum, which is that of their magnitudes, too.
-    RoughSquares: 1, true, join_plain, merged_plain,
+    BoundedSquares: 1, true, join_plain, merged_plain,
         |S, [s], [x, y], _one| *s = S::add(*s, S::mul(x, y)),
-        |p, len| rough(p[0], p[0], len), rough(p[0], p[0], len);
+        |p, len| bounded(p[0], p[0], len), bounded(p[0], p[0], len);
     /// The elements, and their squares, in plain sums. The sum of the magnitudes is at
     /// most the root of `len` times the sum of the squares.
-    RoughBoth: 2, true, join_plain, merged_plain,
+    BoundedBoth: 2, true, join_plain, merged_plain,
         |S, [s, t], [x, y], _one| {
             *s = S::add(*s, x);
             *t = S::add(*t, S::mul(x, y));
         },
-        |p, len| rough(p[0], (len * p[1]).sqrt() * 1.01, len), rough(p[1], p[1], len);
+        |p, len| bounded(p[0], (len * p[1]).sqrt() * 1.01, len), bounded(p[1], p[1], len);
 }
 
 /// The squares of f64, each with its error.
@@ -431,7 +431,7 @@ pub(super) struct Squares;
 impl Measure<2> for Squares {
     const PRODUCTS: bool = true;
     const FLUSHES: bool = true;
-    const ROUGH: bool = false;
+    const BOUNDED: bool = false;
 
     #[inline(always)]
     unsafe fn step<S: Simd>([s, e]: &mut [S::F; 2], [x, _]: [S::F; 2], one: S::F) {
@@ -500,7 +500,7 @@ fn merged_both<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
 }
 
 #[inline(always)]
-unsafe fn join_rough_shifted<S: Simd, const P: usize>(
+unsafe fn join_bounded_shifted<S: Simd, const P: usize>(
     acc: &mut [S::F; P],
     others: [S::F; P],
     _: S::F,
@@ -513,7 +513,7 @@ unsafe fn join_rough_shifted<S: Simd, const P: usize>(
 }
 
 #[inline(always)]
-fn merged_rough_shifted<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
+fn merged_bounded_shifted<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
     parts[0] += others[0];
     parts[1] += others[1];
     parts[2] = f64::from_bits(parts[2].to_bits() | others[2].to_bits());

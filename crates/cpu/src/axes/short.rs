@@ -188,8 +188,10 @@ impl<O: Operands> Short<O> {
         }
         match asked {
             Asked::Sum if !O::PAIRED => false,
-            Asked::Sum | Asked::Second => self.hand::<PRODUCT>(isa, Rough::<_, false> { len, to }),
-            Asked::Root => self.hand::<PRODUCT>(isa, Rough::<_, true> { len, to }),
+            Asked::Sum | Asked::Second => {
+                self.hand::<PRODUCT>(isa, Bounded::<_, false> { len, to })
+            }
+            Asked::Root => self.hand::<PRODUCT>(isa, Bounded::<_, true> { len, to }),
             Asked::Variance { ddof: 0, .. } if self.len == 1 => {
                 self.hand::<ELEMENT>(isa, Zeros { to })
             }
@@ -806,12 +808,12 @@ impl<T: Narrow, const QUOTIENT: bool> Out for Sums<'_, T, QUOTIENT> {
 }
 
 /// Where rounded sums of `len` terms go, of which the sums of magnitudes are known.
-struct Rough<'a, T, const ROOT: bool> {
+struct Bounded<'a, T, const ROOT: bool> {
     len: f64,
     to: &'a mut [T],
 }
 
-impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
+impl<T: Narrow, const ROOT: bool> Out for Bounded<'_, T, ROOT> {
     #[inline(always)]
     fn put<const N: usize>(&mut self, column: usize, high: &[f64], low: [&[f64]; N]) -> bool {
         let to = &mut self.to[column..column + high.len()];

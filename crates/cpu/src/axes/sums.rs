@@ -577,7 +577,7 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
     unsafe fn join_lanes<S: Simd>(acc: &mut [S::F; P], rows: &[[S::F; MOST_LANES]; P], one: S::F) {
         // SAFETY: the buffers hold the widest vector.
         unsafe {
-            if M::ROUGH {
+            if M::BOUNDED {
                 for p in 0..P {
                     acc[p] = S::add(acc[p], S::sum_each(rows[p]));
                 }

@@ -42,7 +42,7 @@ impl Failed {
 }
 
 /// What a thread keeps from block to block.
-pub(super) struct Hands<'a> {
+pub(super) struct Space<'a> {
     walk: &'a Walk<'a>,
     types: &'a [DType],
     spans: Vec<Span>,
@@ -61,10 +61,10 @@ struct Slow<'a> {
     buffers: Buffers,
 }
 
-impl<'a> Hands<'a> {
-    pub(super) fn new(walk: &'a Walk<'a>, types: &'a [DType]) -> Hands<'a> {
+impl<'a> Space<'a> {
+    pub(super) fn new(walk: &'a Walk<'a>, types: &'a [DType]) -> Space<'a> {
         let columns = walk.columns.len();
-        Hands {
+        Space {
             walk,
             types,
             spans: Vec::new(),
@@ -84,7 +84,7 @@ impl<'a> Hands<'a> {
         block: &Block,
         to: &mut [&mut [u8]],
     ) -> core::result::Result<(), Failed> {
-        let Hands { walk, types, spans, copies, cells, empty, slow } = self;
+        let Space { walk, types, spans, copies, cells, empty, slow } = self;
         walk.job.bounds.spans(block, spans);
         // Who has no answer is told below.
         let rows = (spans.len() >= ROWS && walk.has_tables() && are_rows(spans))

@@ -17,7 +17,7 @@ use crate::isa::Isa;
 use crate::ragged::Span;
 use crate::reduce::{Job, Outputs};
 use crate::worker::Worker;
-use block::{Failed, Hands};
+use block::{Failed, Space};
 use bounds::{Block, Cut};
 use core::ops::Range;
 use source::Source;
@@ -199,7 +199,7 @@ impl Walk<'_> {
         let work = self.cut.elements.saturating_add(self.cut.segments);
         let most = if work < SMALL { 1 } else { short.len().max(1) };
         let done = self.job.threads.run(most, || {
-            let mut hands = Hands::new(self, &types);
+            let mut space = Space::new(self, &types);
             let mut failed: Option<Failed> = None;
             while let Some(piece) = pieces.take() {
                 let block = &self.cut.blocks[short[piece]];
@@ -207,19 +207,19 @@ impl Walk<'_> {
                 if failed.is_some() || (self.over)() {
                     break;
                 }
-                failed = hands.block(block, &mut part(short[piece])).err();
+                failed = space.block(block, &mut part(short[piece])).err();
             }
             failed
         });
         let mut failed = done.into_iter().flatten().min_by_key(Failed::order);
-        let mut hands = None;
+        let mut space = None;
         for (i, block) in self.cut.blocks.iter().enumerate().filter(|(_, block)| block.long) {
             let earlier = failed.as_ref().is_some_and(|f| f.segment < block.segments.start);
             if earlier || (self.over)() {
                 break;
             }
-            let hands = hands.get_or_insert_with(|| Hands::new(self, &types));
-            if let Err(error) = self.long(block, &mut part(i), hands) {
+            let space = space.get_or_insert_with(|| Space::new(self, &types));
+            if let Err(error) = self.long(block, &mut part(i), space) {
                 failed = Some(error);
                 break;
             }
@@ -235,10 +235,10 @@ impl Walk<'_> {
         &self,
         block: &Block,
         to: &mut Part<'_>,
-        hands: &mut Hands<'_>,
+        space: &mut Space<'_>,
     ) -> core::result::Result<(), Failed> {
         if !self.has_tables() {
-            return hands.block(block, to);
+            return space.block(block, to);
         }
         let mut spans = Vec::new();
         self.job.bounds.spans(block, &mut spans);
