@@ -878,6 +878,7 @@ impl GroupPartial {
         });
     }
 }
+
 /// The answers of groups, which threads share in pieces.
 ///
 /// # Errors

@@ -92,9 +92,10 @@ struct Waiting {
 /// The values of rows that wait.
 #[derive(Clone, Debug, Default)]
 struct WaitingValues {
-    /// Which of the rows have one, if some have none.
-    which: Option<Vec<u32>>,
+    /// How many there are, and which of the rows have one: the first ones, if nothing else is said. The rows
+    /// of a whole block may have none.
     count: usize,
+    which: Option<Vec<u32>>,
     elements: [Vec<u64>; 2],
     /// Decimals beyond 64 bits: which row has it, and the row's position.
     wide: Vec<(u32, i128, u64)>,
@@ -103,10 +104,11 @@ struct WaitingValues {
 impl Waiting {
     /// The memory that it takes.
     fn memory(&self) -> usize {
+        let wide = self.columns.iter().map(|values| size_of_val(&values.wide[..])).sum::<usize>();
         let elements = self.columns.iter().flat_map(|values| &values.elements);
         let which = self.columns.iter().flat_map(|values| &values.which);
         let words = self.words.capacity() + self.ends.capacity() + self.positions.capacity();
-        8 * (words + elements.map(Vec::capacity).sum::<usize>())
+        wide + 8 * (words + elements.map(Vec::capacity).sum::<usize>())
             + 4 * which.map(Vec::capacity).sum::<usize>()
             + self.bytes.capacity()
     }
@@ -147,7 +149,8 @@ impl Waiting {
         into.see_first(&groups, positions.iter().copied());
         let (mut some, mut at) = (Vec::new(), Vec::new());
         for (values, waiting) in into.values.iter_mut().zip(columns) {
-            let mut rows = (&groups[..], &positions[..]);
+            let first = positions.get(..waiting.count).unwrap_or_default();
+            let mut rows = (&groups[..waiting.count], first);
             if let Some(which) = &waiting.which {
                 some.clear();
                 some.extend(which.iter().map(|&row| groups[row as usize]));
@@ -291,15 +294,15 @@ impl GroupReader<'_> {
     /// # Errors
     /// No memory for the groups of rows that waited.
     pub fn into_own(mut self) -> Result<GroupPartial> {
-        self.pour(|_| true)?;
+        self.pour(self.own.rows(), |_| true)?;
         Ok(self.own)
     }
 
-    /// Lets the parts take in the rows that wait for them, where these are enough.
-    fn pour(&mut self, enough: impl Fn(&Waiting) -> bool) -> Result<()> {
+    /// Lets the parts take in the rows that wait for them, where these are enough; threads that have come to
+    /// different rows begin at different parts.
+    fn pour(&mut self, row: u64, enough: impl Fn(&Waiting) -> bool) -> Result<()> {
         let Some(parts) = self.parts else { return Ok(()) };
-        // Threads begin at different parts.
-        let (first, count) = (self.own.rows() as usize / BLOCK, self.waiting.len());
+        let (first, count) = (usize::from(part_of(hash(row))), self.waiting.len());
         for place in (0..count).map(|place| (first + place) % count) {
             let waiting = &mut self.waiting[place];
             if waiting.count == 0 || !enough(waiting) {
@@ -341,7 +344,7 @@ impl GroupReader<'_> {
         }
         self.parted = None;
         let readers = self.shared.readers.load(Ordering::Relaxed);
-        self.pour(|waiting| waiting.is_full(readers))?;
+        self.pour(start, |waiting| waiting.is_full(readers))?;
         if !one || self.parts.is_none() || !keys.columns[0].wide.0.is_empty() {
             return self.own.number(keys, rows, start, &mut self.numbered);
         }
@@ -395,6 +398,7 @@ impl GroupReader<'_> {
             }
             if texts.is_empty() {
                 waiting.words.extend(rows().map(|row| words[row]));
+                continue;
             }
             for (at, text) in rows().filter_map(|row| *texts.get(row)?).enumerate() {
                 // The texts of a part are far from each other.
@@ -447,8 +451,8 @@ impl GroupReader<'_> {
             waiting.columns.resize(self.own.values.len(), WaitingValues::default());
             let WaitingValues { which, count, elements, .. } = &mut waiting.columns[column];
             let taken = rows.iter().filter(|&&row| place(row).is_some()).count();
-            if which.is_some() || taken < rows.len() {
-                let which = which.get_or_insert_with(|| (0..first as u32).collect());
+            if which.is_some() || taken < rows.len() || *count < first {
+                let which = which.get_or_insert_with(|| (0..*count as u32).collect());
                 let there =
                     rows.iter().zip(first as u32..).filter(|(row, _)| place(**row).is_some());
                 which.extend(there.map(|(_, at)| at));
@@ -693,5 +697,43 @@ mod tests {
         assert!(found == expected && found.len() > 1000);
         assert_eq!(found.missing(), expected.missing());
         assert_eq!(found.missing(), ROWS as u64 / 5);
+    }
+
+    /// Of a column that is read as integers and as floats, blocks with a point have no integers.
+    #[test]
+    fn columns_of_many_groups_may_lack_whole_blocks() {
+        let keys: Vec<i64> = (0..ROWS as u64).map(|row| (hash(row) % 1500) as i64).collect();
+        let question = Reduction::new([Op::Sum, Op::Max, Op::ArgMin, Op::Count]);
+        let types = [warpfold_core::DType::I64, warpfold_core::DType::F64];
+        let empty = question.by(&keys[..0]).empty(&types.map(|dtype| (dtype.to_string(), dtype)));
+        let empty = empty.unwrap();
+        let taken = |rows: Range<usize>, shared: &SharedGroups| {
+            let mut reader = shared.reader().unwrap();
+            for from in rows.clone().step_by(BLOCK) {
+                let rows = from..rows.end.min(from + BLOCK);
+                let keys = Keys::from(&keys[rows.clone()]);
+                reader.number(&keys, 0..rows.len(), from as u64).unwrap();
+                let whole: Vec<i64> =
+                    rows.clone().map(|row| hash(row as u64) as i64 >> 8).collect();
+                let floats: Vec<f64> = whole.iter().map(|&x| x as f64).collect();
+                let values = |items| GroupValues { items, others: &[], gaps: &[], wide: &[] };
+                // None at first, then some, and none in the end.
+                if [1, 2, 4].contains(&(from / BLOCK % 7)) {
+                    reader.absorb_values(0, values(bytemuck::cast_slice(&whole)));
+                }
+                reader.absorb_values(1, values(bytemuck::cast_slice(&floats)));
+            }
+            reader.into_own().unwrap()
+        };
+        let shared = SharedGroups::new(empty.clone());
+        let own = taken(0..ROWS, &shared);
+        let found = shared.finish(vec![own]).unwrap();
+        let mut expected = empty.clone();
+        for from in (0..ROWS).step_by(BLOCK) {
+            let shared = SharedGroups::new(empty.clone());
+            let own = taken(from..ROWS.min(from + BLOCK), &shared);
+            expected.merge(&shared.finish(vec![own]).unwrap()).unwrap();
+        }
+        assert!(found == expected && found.len() > 1000);
     }
 }
