@@ -18,7 +18,6 @@ mod pack;
 mod plain;
 mod plan;
 mod ragged;
-mod read;
 mod reduce;
 mod rows;
 mod scatter;
@@ -35,8 +34,7 @@ mod worker;
 pub use accelerate::{Accelerate, Context, CpuElement};
 #[doc(hidden)]
 pub use axes::position;
-pub use plain::plain_sum;
-pub use read::read;
+pub use plain::{plain_sum, read};
 pub use reduce::{Job, Outputs, SMALL, accelerated};
 pub use scatter::Scatter;
 pub use segments::{Bounds, Indices, SegmentJob, SegmentNumbers};

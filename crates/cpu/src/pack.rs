@@ -158,7 +158,7 @@ impl Pack {
                             prefetch::near(self.at::<u8>(top, column));
                         }
                     }
-                    W::turn(from, column_stride, to, pitch);
+                    turn(from, column_stride, to, pitch);
                 }
             }
         }
@@ -221,7 +221,8 @@ unsafe fn every_second<W: Word>(from: *const W, to: *mut W, len: usize, follow: 
             if at < far {
                 prefetch::near(from.cast::<u8>().wrapping_add(2 * AHEAD));
             }
-            W::even(vector(from), vector(from.add(step))).to(to.add(at).cast());
+            let both = W::even(vector(from), vector(from.add(step)));
+            to.add(at).cast::<Vector>().write(both);
         }
     }
     done
@@ -242,7 +243,7 @@ unsafe fn every_fourth<W: Word>(from: *const W, to: *mut W, len: usize) -> usize
             let half = |i: usize| {
                 W::even(vector(from.add(2 * i * step)), vector(from.add((2 * i + 1) * step)))
             };
-            W::even(half(0), half(1)).to(to.add(at).cast());
+            to.add(at).cast::<Vector>().write(W::even(half(0), half(1)));
         }
     }
     done
@@ -254,14 +255,37 @@ const BYTES: usize = 16;
 /// none, looks at the bounds in the tests here, where gaps are nobody else's.
 const SKIPS: bool = cfg!(any(x86_vectors, neon_vectors, all(test, miri)));
 
+/// Any elements.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Vector([u8; BYTES]);
+
 /// A vector at an address.
 ///
 /// # Safety
 /// These bytes are there, whoever may write those that are dropped.
 #[inline(always)]
 unsafe fn vector<W>(from: *const W) -> Vector {
-    // SAFETY: passed on from the caller.
-    unsafe { Vector::from(from.cast()) }
+    #[cfg(not(any(x86_vectors, neon_vectors)))]
+    // SAFETY: the caller vouches for the bytes, which nobody writes in tests; here and below.
+    let bytes = unsafe { from.cast::<[u8; BYTES]>().read() };
+    #[cfg(x86_vectors)]
+    // SAFETY: SSE2 is part of x86-64.
+    let bytes = unsafe {
+        let bytes;
+        core::arch::asm!("movdqu {}, [{}]", out(xmm_reg) bytes, in(reg) from,
+            options(pure, readonly, nostack, preserves_flags));
+        core::mem::transmute::<core::arch::x86_64::__m128i, [u8; BYTES]>(bytes)
+    };
+    #[cfg(neon_vectors)]
+    // SAFETY: NEON is part of this architecture.
+    let bytes = unsafe {
+        let bytes;
+        core::arch::asm!("ldr {:q}, [{}]", out(vreg) bytes, in(reg) from,
+            options(pure, readonly, nostack, preserves_flags));
+        core::mem::transmute::<core::arch::aarch64::uint8x16_t, [u8; BYTES]>(bytes)
+    };
+    Vector(bytes)
 }
 
 /// An element as an integer of its size.
@@ -269,221 +293,116 @@ trait Word: bytemuck::Pod {
     /// Rows and columns of the blocks that are turned.
     const SIDE: usize;
 
-    /// Writes a block's columns, which are `stride` bytes apart and hold their elements
-    /// side by side, as rows that begin `pitch` elements apart.
-    ///
-    /// # Safety
-    /// The block may be read, and there is room for it.
-    unsafe fn turn(from: *const Self, stride: isize, to: *mut Self, pitch: usize);
+    /// The elements of two vectors in turn: those of the lower halves, and of the upper ones.
+    fn zip(a: Vector, b: Vector) -> [Vector; 2];
 
     /// The elements 0, 2, 4, ... of two vectors.
     fn even(a: Vector, b: Vector) -> Vector;
 }
 
-#[cfg(x86_vectors)]
-use sse2::Vector;
-#[cfg(not(x86_vectors))]
-use words::Vector;
+/// Writes a block's columns, which are `stride` bytes apart and hold their elements side by side, as
+/// rows that begin `pitch` elements apart.
+///
+/// What the vectors hold together is numbered by column and row. To zip the first half of them with the
+/// second one moves the upper bit of a number to its end, and after all bits of the column it is that of
+/// row and column.
+///
+/// # Safety
+/// The block may be read, and there is room for it.
+#[inline(always)]
+unsafe fn turn<W: Word>(from: *const W, stride: isize, to: *mut W, pitch: usize) {
+    /// The most vectors of a block.
+    const MOST: usize = 8;
+    type Half = [u8; BYTES / 2];
+    let (column, size) = const { (W::SIDE * size_of::<W>(), size_of::<W>()) };
+    let half = const { W::SIDE * W::SIDE * size_of::<W>() / BYTES / 2 };
+    let from = |i: usize| from.wrapping_byte_offset(i.cast_signed() * stride);
+    let to = |i: usize| to.wrapping_byte_add(i * pitch * size);
+    let mut block = [Vector([0; BYTES]); MOST];
+    for (i, vector) in block.iter_mut().enumerate().take(2 * half) {
+        // SAFETY: a column of the block, or two; the caller vouches for these and for the rows below.
+        *vector = unsafe {
+            if column == BYTES {
+                from(i).cast::<Vector>().read()
+            } else {
+                let two = [from(2 * i), from(2 * i + 1)];
+                Vector(bytemuck::must_cast(two.map(|one| one.cast::<Half>().read())))
+            }
+        };
+    }
+    for _ in 0..const { W::SIDE.ilog2() } {
+        let zipped = block;
+        for i in 0..half {
+            [block[2 * i], block[2 * i + 1]] = W::zip(zipped[i], zipped[half + i]);
+        }
+    }
+    for (i, vector) in block.iter().enumerate().take(2 * half) {
+        // SAFETY: as above.
+        unsafe {
+            if column == BYTES {
+                to(i).cast::<Vector>().write(*vector);
+            } else {
+                let [one, two]: [Half; 2] = bytemuck::must_cast(vector.0);
+                to(2 * i).cast::<Half>().write(one);
+                to(2 * i + 1).cast::<Half>().write(two);
+            }
+        }
+    }
+}
 
 #[cfg(x86_vectors)]
 mod sse2 {
-    use super::Word;
-    use core::arch::asm;
+    use super::{Vector, Word};
     use core::arch::x86_64::*;
+    use core::mem::transmute;
 
-    /// Any elements.
-    #[derive(Clone, Copy)]
-    pub(super) struct Vector(__m128i);
+    macro_rules! word {
+        ($($word:ty, $side:literal, $low:ident, $high:ident, |$a:ident, $b:ident| $even:expr;)*) => {$(
+            // SAFETY, for every block: SSE2 is part of x86-64; vectors are bytes.
+            #[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
+            impl Word for $word {
+                const SIDE: usize = $side;
 
-    impl Vector {
-        /// # Safety
-        /// See [`vector`](super::vector).
-        #[inline(always)]
-        pub(super) unsafe fn from(from: *const u8) -> Vector {
-            let bytes;
-            // SAFETY: SSE2 is part of x86-64; the caller vouches for the bytes.
-            unsafe {
-                asm!("movdqu {}, [{}]", out(xmm_reg) bytes, in(reg) from,
-                    options(pure, readonly, nostack, preserves_flags));
+                #[inline(always)]
+                fn zip(a: Vector, b: Vector) -> [Vector; 2] {
+                    unsafe {
+                        let [a, b]: [__m128i; 2] = transmute([a, b]);
+                        transmute([$low(a, b), $high(a, b)])
+                    }
+                }
+
+                #[inline(always)]
+                fn even(a: Vector, b: Vector) -> Vector {
+                    unsafe {
+                        let [$a, $b]: [__m128i; 2] = transmute([a, b]);
+                        transmute($even)
+                    }
+                }
             }
-            Vector(bytes)
-        }
-
-        /// # Safety
-        /// The bytes may be written.
-        #[inline(always)]
-        pub(super) unsafe fn to(self, to: *mut u8) {
-            // SAFETY: as above.
-            unsafe { _mm_storeu_si128(to.cast(), self.0) }
-        }
+        )*};
     }
-
-    /// The elements of two vectors in turn, the lower halves' and the upper halves'.
-    macro_rules! zip {
-        ($a:expr, $b:expr, $low:ident, $high:ident) => {
-            [$low($a, $b), $high($a, $b)]
+    word! {
+        u8, 8, _mm_unpacklo_epi8, _mm_unpackhi_epi8, |a, b| {
+            let mask = _mm_set1_epi16(0xff);
+            _mm_packus_epi16(_mm_and_si128(a, mask), _mm_and_si128(b, mask))
         };
-    }
-
-    impl Word for u64 {
-        const SIDE: usize = 2;
-
-        #[inline(always)]
-        unsafe fn turn(from: *const u64, stride: isize, to: *mut u64, pitch: usize) {
-            // SAFETY: two columns of two elements; the caller vouches for both sides.
-            unsafe {
-                let [a, b] = [0, stride]
-                    .map(|offset| _mm_loadu_si128(from.wrapping_byte_offset(offset).cast()));
-                _mm_storeu_si128(to.cast(), _mm_unpacklo_epi64(a, b));
-                _mm_storeu_si128(to.add(pitch).cast(), _mm_unpackhi_epi64(a, b));
-            }
-        }
-
-        #[inline(always)]
-        fn even(a: Vector, b: Vector) -> Vector {
-            // SAFETY: SSE2 is part of x86-64, here and below.
-            Vector(unsafe { _mm_unpacklo_epi64(a.0, b.0) })
-        }
-    }
-
-    impl Word for u32 {
-        const SIDE: usize = 4;
-
-        #[inline(always)]
-        unsafe fn turn(from: *const u32, stride: isize, to: *mut u32, pitch: usize) {
-            // SAFETY: four columns of four elements.
-            unsafe {
-                let [a, b, c, d] = [0, 1, 2, 3]
-                    .map(|i: isize| _mm_loadu_si128(from.wrapping_byte_offset(i * stride).cast()));
-                let ab = zip!(a, b, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
-                let cd = zip!(c, d, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
-                for i in 0..2 {
-                    let rows = zip!(ab[i], cd[i], _mm_unpacklo_epi64, _mm_unpackhi_epi64);
-                    _mm_storeu_si128(to.add(2 * i * pitch).cast(), rows[0]);
-                    _mm_storeu_si128(to.add((2 * i + 1) * pitch).cast(), rows[1]);
-                }
-            }
-        }
-
-        #[inline(always)]
-        fn even(a: Vector, b: Vector) -> Vector {
-            // SAFETY: as above.
-            Vector(unsafe {
-                let [a, b] = [a.0, b.0].map(|v| _mm_castsi128_ps(v));
-                _mm_castps_si128(_mm_shuffle_ps::<0b10_00_10_00>(a, b))
-            })
-        }
-    }
-
-    impl Word for u16 {
-        const SIDE: usize = 8;
-
-        #[inline(always)]
-        unsafe fn turn(from: *const u16, stride: isize, to: *mut u16, pitch: usize) {
-            // SAFETY: eight columns of eight elements.
-            unsafe {
-                let column =
-                    |i: isize| _mm_loadu_si128(from.wrapping_byte_offset(i * stride).cast());
-                // Pairs of columns, then two pairs, then all.
-                let pair =
-                    |i| zip!(column(i), column(i + 1), _mm_unpacklo_epi16, _mm_unpackhi_epi16);
-                let pairs = [pair(0), pair(2), pair(4), pair(6)];
-                for half in 0..2 {
-                    let [a, b, c, d] = pairs.map(|pair| pair[half]);
-                    let left = zip!(a, b, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
-                    let right = zip!(c, d, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
-                    for i in 0..2 {
-                        let rows = zip!(left[i], right[i], _mm_unpacklo_epi64, _mm_unpackhi_epi64);
-                        let row = 4 * half + 2 * i;
-                        _mm_storeu_si128(to.add(row * pitch).cast(), rows[0]);
-                        _mm_storeu_si128(to.add((row + 1) * pitch).cast(), rows[1]);
-                    }
-                }
-            }
-        }
-
-        #[inline(always)]
-        fn even(a: Vector, b: Vector) -> Vector {
+        u16, 8, _mm_unpacklo_epi16, _mm_unpackhi_epi16, |a, b| {
             // Words that fit a half, with its sign.
-            // SAFETY: as above.
-            Vector(unsafe {
-                let low = |v| _mm_srai_epi32::<16>(_mm_slli_epi32::<16>(v));
-                _mm_packs_epi32(low(a.0), low(b.0))
-            })
-        }
-    }
-
-    impl Word for u8 {
-        const SIDE: usize = 8;
-
-        #[inline(always)]
-        unsafe fn turn(from: *const u8, stride: isize, to: *mut u8, pitch: usize) {
-            // SAFETY: eight columns of eight elements.
-            unsafe {
-                let column = |i: isize| _mm_loadl_epi64(from.wrapping_offset(i * stride).cast());
-                let pair = |i| _mm_unpacklo_epi8(column(i), column(i + 1));
-                let left = zip!(pair(0), pair(2), _mm_unpacklo_epi16, _mm_unpackhi_epi16);
-                let right = zip!(pair(4), pair(6), _mm_unpacklo_epi16, _mm_unpackhi_epi16);
-                for half in 0..2 {
-                    let rows =
-                        zip!(left[half], right[half], _mm_unpacklo_epi32, _mm_unpackhi_epi32);
-                    for (i, two) in rows.into_iter().enumerate() {
-                        let row = 4 * half + 2 * i;
-                        _mm_storel_epi64(to.add(row * pitch).cast(), two);
-                        let high = _mm_unpackhi_epi64(two, two);
-                        _mm_storel_epi64(to.add((row + 1) * pitch).cast(), high);
-                    }
-                }
-            }
-        }
-
-        #[inline(always)]
-        fn even(a: Vector, b: Vector) -> Vector {
-            // SAFETY: as above.
-            Vector(unsafe {
-                let mask = _mm_set1_epi16(0xff);
-                _mm_packus_epi16(_mm_and_si128(a.0, mask), _mm_and_si128(b.0, mask))
-            })
-        }
+            let low = |v| _mm_srai_epi32::<16>(_mm_slli_epi32::<16>(v));
+            _mm_packs_epi32(low(a), low(b))
+        };
+        u32, 4, _mm_unpacklo_epi32, _mm_unpackhi_epi32, |a, b| {
+            let [a, b] = [_mm_castsi128_ps(a), _mm_castsi128_ps(b)];
+            _mm_castps_si128(_mm_shuffle_ps::<0b10_00_10_00>(a, b))
+        };
+        u64, 2, _mm_unpacklo_epi64, _mm_unpackhi_epi64, |a, b| _mm_unpacklo_epi64(a, b);
     }
 }
 
 /// The same in plain words.
 #[cfg(not(x86_vectors))]
 mod words {
-    use super::{BYTES, Word};
-
-    /// Any elements.
-    #[derive(Clone, Copy)]
-    pub(super) struct Vector([u8; BYTES]);
-
-    impl Vector {
-        /// # Safety
-        /// See [`vector`](super::vector).
-        #[inline(always)]
-        pub(super) unsafe fn from(from: *const u8) -> Vector {
-            #[cfg(not(neon_vectors))]
-            // SAFETY: the caller vouches for the bytes, which nobody writes in tests; here and below.
-            let bytes = unsafe { from.cast::<[u8; BYTES]>().read() };
-            #[cfg(neon_vectors)]
-            // SAFETY: NEON is part of this architecture.
-            let bytes = unsafe {
-                let bytes;
-                core::arch::asm!("ldr {:q}, [{}]", out(vreg) bytes, in(reg) from,
-                    options(pure, readonly, nostack, preserves_flags));
-                core::mem::transmute::<core::arch::aarch64::uint8x16_t, [u8; BYTES]>(bytes)
-            };
-            Vector(bytes)
-        }
-
-        /// # Safety
-        /// The bytes may be written.
-        #[inline(always)]
-        pub(super) unsafe fn to(self, to: *mut u8) {
-            // SAFETY: the caller vouches for it.
-            unsafe { to.cast::<[u8; BYTES]>().write(self.0) }
-        }
-    }
+    use super::{BYTES, Vector, Word};
 
     macro_rules! word {
         ($($word:ty, $side:literal;)*) => {$(
@@ -491,29 +410,18 @@ mod words {
                 const SIDE: usize = $side;
 
                 #[inline(always)]
-                unsafe fn turn(from: *const $word, stride: isize, to: *mut $word, pitch: usize) {
-                    let mut block = [[0; $side]; $side];
-                    for (column, lines) in (0isize..).zip(&mut block) {
-                        let from = from.wrapping_byte_offset(column * stride);
-                        // SAFETY: a column of the block; the caller vouches for it.
-                        *lines = unsafe { from.cast::<[$word; $side]>().read_unaligned() };
-                    }
-                    for row in 0..$side {
-                        let line = block.map(|lines| lines[row]);
-                        // SAFETY: a row of the block.
-                        unsafe { to.add(row * pitch).cast::<[$word; $side]>().write_unaligned(line) };
-                    }
+                fn zip(a: Vector, b: Vector) -> [Vector; 2] {
+                    const LANES: usize = BYTES / size_of::<$word>();
+                    let [a, b]: [[$word; LANES]; 2] = bytemuck::must_cast([a.0, b.0]);
+                    let zipped: [[$word; 2]; LANES] = core::array::from_fn(|i| [a[i], b[i]]);
+                    bytemuck::must_cast::<_, [[u8; BYTES]; 2]>(zipped).map(Vector)
                 }
 
                 #[inline(always)]
                 fn even(a: Vector, b: Vector) -> Vector {
                     const LANES: usize = BYTES / size_of::<$word>();
-                    let [a, b]: [[$word; LANES]; 2] = bytemuck::must_cast([a.0, b.0]);
-                    let mut even = [0; LANES];
-                    for i in 0..LANES / 2 {
-                        even[i] = a[2 * i];
-                        even[i + LANES / 2] = b[2 * i];
-                    }
+                    let all: [$word; 2 * LANES] = bytemuck::must_cast([a.0, b.0]);
+                    let even: [$word; LANES] = core::array::from_fn(|i| all[2 * i]);
                     Vector(bytemuck::must_cast(even))
                 }
             }

@@ -1,7 +1,8 @@
-//! Plain sums, which round at every addition: what exact sums are measured against.
+//! Plain sums, which round at every addition, and reading memory: what exact sums are measured against.
 
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
+use core::num::Wrapping;
 use core::ops::Add;
 use warpfold_core::prefetch;
 use warpfold_threads::{Pieces, Threads};
@@ -52,6 +53,14 @@ where
         sum
     });
     sums.into_iter().fold(T::default(), Add::add)
+}
+
+/// Reads every word once, with the widest loads and one integer add each, and hands back a checksum so
+/// that the reads cannot be left out: what reductions are measured against.
+#[must_use]
+pub fn read(words: &[u64], isa: Isa, threads: Threads) -> u64 {
+    let words: &[Wrapping<u64>] = bytemuck::cast_slice(words);
+    plain_sum(words, isa, threads).0
 }
 
 #[cfg(test)]

@@ -90,44 +90,41 @@ impl<'a> Plan<'a> {
     ) -> Result<()> {
         const MOST: usize = 4096;
         assert!(output < self.outputs);
-        let source = self.output(output);
-        let (size, mut origins) = (source.dtype.size(), source.origins());
-        let (Some(items), Some(marks)) = (origins.next(), origins.next()) else { return Ok(()) };
-        let mut words = vec![0u64; MOST];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-        let (mut start, mut count, mut counts) = (0, 0, false);
-        let mut index = vec![0usize; self.reduced.len()];
-        for at in 0..self.len() {
-            let mut offsets = [0isize; 2];
-            for (&i, &(_, strides)) in index.iter().zip(&self.reduced) {
-                for (offset, stride) in offsets.iter_mut().zip(strides) {
-                    *offset += i.cast_signed() * stride;
-                }
+        let (output, size) = (self.output(output), self.dtype().size());
+        let types = [self.dtype(), DType::Bool].into_iter();
+        // The elements and the marks, each as the only array.
+        let mut arrays: Vec<_> = output
+            .origins()
+            .zip(types)
+            .enumerate()
+            .map(|(array, (origin, dtype))| {
+                let alone = |&(len, strides): &Axis| (len, [strides[array], 0]);
+                let axes: PerAxis<Axis> = self.reduced.iter().map(alone).collect();
+                let walk = Traversal::in_index_order(&axes);
+                (Source::new(dtype, origin, None), walk, Buffers::default(), Vec::new())
+            })
+            .collect();
+        for start in (0..self.len()).step_by(MOST) {
+            let some = start..self.len().min(start + MOST);
+            for (source, walk, buffers, copy) in &mut arrays {
+                copy.clear();
+                let sink = |run: RawRun<'_>| {
+                    copy.extend_from_slice(run.items);
+                    Ok(())
+                };
+                // SAFETY: elements of the views, which may be read for `'a`: an output's.
+                unsafe { for_each_run(source, walk, some.clone(), buffers, sink)? };
             }
-            // SAFETY: elements of the views, which may be read for `'a`: an output's, at an index.
-            let (item, mark) = unsafe {
-                let item = items.wrapping_offset(offsets[0]);
-                (
-                    core::slice::from_raw_parts(item, size),
-                    marks.wrapping_offset(offsets[1]).read() != 0,
-                )
-            };
-            if count == MOST || count > 0 && mark != counts {
-                sink(start, counts, &bytes[..count * size])?;
-                (start, count) = (at as u64, 0);
-            }
-            counts = mark;
-            bytes[count * size..][..size].copy_from_slice(item);
-            count += 1;
-            for (i, &(len, _)) in index.iter_mut().zip(&self.reduced).rev() {
-                *i += 1;
-                if *i < len {
-                    break;
-                }
-                *i = 0;
+            let [(.., items), (.., marks)] = &arrays[..] else { return Ok(()) };
+            let mut items = &items[..];
+            let mut at = start as u64;
+            for same in marks.chunk_by(|&one, &other| (one != 0) == (other != 0)) {
+                let (some, rest) = items.split_at(same.len() * size);
+                sink(at, same[0] != 0, some)?;
+                (at, items) = (at + same.len() as u64, rest);
             }
         }
-        if count > 0 { sink(start, counts, &bytes[..count * size]) } else { Ok(()) }
+        Ok(())
     }
 
     /// The element type.

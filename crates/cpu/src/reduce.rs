@@ -181,14 +181,13 @@ impl Job<'_> {
         let dtype = plan.dtype();
         let scatter = scatter(plan, rules)?;
         // Where one operation is worth a state, others of the same state have it, too.
-        let alone = |state: usize| {
-            let shared = ops.iter().filter(|other| other.1 == state);
-            let mut halves = shared.flat_map(|&(op, _)| {
-                let (one, two) = halves_of(op, dtype);
-                [Some(one), two].into_iter().flatten()
-            });
-            halves.all(|op| self.is_for(plan, op, rules, scatter))
+        let fits = |&(op, _): &(Op, usize)| {
+            let (one, two) = halves_of(op, dtype);
+            [Some(one), two].into_iter().flatten().all(|op| self.is_for(plan, op, rules, scatter))
         };
+        let fits: Several<bool> = ops.iter().map(fits).collect();
+        let alone =
+            |state: usize| ops.iter().zip(&fits).all(|(other, &fits)| other.1 != state || fits);
         // Operations with one number each, and the place of what they are asked for.
         let mut halves: Several<Op> = Several::new();
         let mut places: Several<usize> = Several::new();

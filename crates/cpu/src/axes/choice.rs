@@ -18,7 +18,7 @@ use super::products::Products;
 use super::ranged::Ranged;
 use super::round::Narrow;
 use super::short;
-use super::sums::{Alone, Operands, Paired};
+use super::sums::{Alone, Operands, Paired, Sums};
 use super::words::{Word, flip, with_word};
 use crate::exact::Widen;
 use crate::integer::Integer;
@@ -213,14 +213,14 @@ impl<U: Use> Choice<'_, U> {
         if self.dtype != DType::F32 || !(least..=OFTEN_HALF_WAY).contains(&self.usual) {
             return Some(chosen);
         }
-        let isa = self.isa;
-        let fold = match self.op {
-            Op::Sum => self.of.fold(Ranged::<false> { isa, asked: Asked::Sum }),
-            Op::Mean => self.of.fold(Ranged::<false> { isa, asked: Asked::Mean }),
-            Op::Norm1 => self.of.fold(Ranged::<true> { isa, asked: Asked::Second }),
+        let (asked, sums): (_, &'static dyn Sums<f32>) = match self.op {
+            Op::Sum => (Asked::Sum, &Ranged::<false>),
+            Op::Mean => (Asked::Mean, &Ranged::<false>),
+            Op::Norm1 => (Asked::Second, &Ranged::<true>),
             _ => return Some(chosen),
         };
-        chosen.stages.insert(0, fold);
+        let fold = Floats::of_sums(self.isa, asked, DType::F32, sums);
+        chosen.stages.insert(0, self.of.fold(fold));
         Some(chosen)
     }
 
@@ -379,7 +379,7 @@ impl<U: Use> Choice<'_, U> {
 
     fn factors<W: Word, const OF: u8>(&self) -> Chosen<U> {
         let (wrap, item) = (self.rules.wrap, PhantomData);
-        Chosen::new(self.of, Factors::<W, OF> { wrap, item })
+        self.lanes(Factors::<W, OF> { wrap, item })
     }
 
     /// Of elements as wide as `W`.

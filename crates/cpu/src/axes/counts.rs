@@ -49,8 +49,7 @@ impl<W: Word, const NANS: bool> Lanes for Counted<W, NANS> {
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         if self.asked == Asked::Sum {
-            to.iter_mut().zip(words.a).for_each(|(to, &count)| *to = u64::from(count));
-            return;
+            return self.answer_each(words, to, request);
         }
         let sums = |i: usize| [Interval::of_i64(i64::from(words.a[i])); 2];
         request.finish_each(self.asked, to, sums);
@@ -117,9 +116,5 @@ impl<W: Word> Lanes for Found<W> {
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (found, ..): (u8, (), ()), _: u64) -> (u8, bool) {
         (found ^ self.zeros, true)
-    }
-
-    fn answer(&self, words: Words<'_, Self>, to: &mut [u8], _: Request<'_>) {
-        to.iter_mut().zip(words.a).for_each(|(to, &found)| *to = found ^ self.zeros);
     }
 }

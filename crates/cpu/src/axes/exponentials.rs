@@ -151,12 +151,6 @@ impl Measure<4> for Exponentials {
     }
 
     #[inline(always)]
-    fn merged(parts: [f64; 4], others: [f64; 4]) -> [f64; 4] {
-        let [sum, error] = two_sum(parts[0], others[0]);
-        [sum, parts[1] + (error + others[1]), parts[2].max(others[2]), parts[3]]
-    }
-
-    #[inline(always)]
     fn special([s, ..]: [f64; 4]) -> f64 {
         // An infinite sum is in `first`.
         if s.is_nan() { s } else { 0.0 }

@@ -1,9 +1,8 @@
 //! Smallest and largest elements of many outputs, and where they are.
 
 use super::ends as float_ends;
-use super::finish::Request;
 use super::fold::Part;
-use super::lanes::{Lanes, ShortAsked, Words};
+use super::lanes::{Lanes, ShortAsked};
 use super::round::Narrow;
 use super::words::{Word, with_word};
 use crate::isa::Isa;
@@ -79,12 +78,6 @@ impl<W: Word> Lanes for Least<W> {
         let truth = const { size_of::<W>() == 1 } && self.truth;
         (if truth & (word != W::of(0)) { W::of(1) } else { word }, true)
     }
-
-    fn answer(&self, words: Words<'_, Self>, to: &mut [W], _: Request<'_>) {
-        for (to, &least) in to.iter_mut().zip(words.a) {
-            (*to, _) = self.finish::<false>((least, (), ()), 0);
-        }
-    }
 }
 
 /// Which extreme of floats is asked for.
@@ -151,7 +144,7 @@ impl<W: Word> Lanes for Ends<W> {
     #[inline(always)]
     unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(W, W, ())> {
         // SAFETY: passed on from the caller.
-        if let Some([least, greatest]) = unsafe { float_ends::of_words::<S, W>(items) } {
+        if let Some([least, greatest]) = unsafe { float_ends::ends::<S, W>(items) } {
             return Some((least, greatest, ()));
         }
         let (least, greatest) = ends::<_, _, true>(items, |x: W| x.in_order());
@@ -215,12 +208,6 @@ impl<W: Word> Lanes for Ends<W> {
         };
         let odd = least.is_above(min) | max.is_above(greatest);
         ((end & !odd) | (self.nan & odd), true)
-    }
-
-    fn answer(&self, words: Words<'_, Self>, to: &mut [W], _: Request<'_>) {
-        for ((to, &min), &max) in to.iter_mut().zip(words.a).zip(words.b) {
-            (*to, _) = self.finish::<false>((min, max, ()), 0);
-        }
     }
 }
 
@@ -360,7 +347,7 @@ impl<W: Word> Order for Real<W> {
     unsafe fn best<S: Simd>(self, items: &[W]) -> W {
         let greatest = self.flip != W::of(0);
         // SAFETY: passed on from the caller.
-        if let Some((least, odd)) = unsafe { float_ends::least_of_words::<S, W>(items, greatest) } {
+        if let Some((least, odd)) = unsafe { float_ends::least::<S, W>(items, greatest) } {
             if odd && self.nan == W::LEAST {
                 return self.nan;
             }
@@ -578,12 +565,8 @@ impl<O: Order> Lanes for First<O> {
         (at + b as usize * lanes + lane) as u32
     }
 
-    fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
-        to.iter_mut().zip(words.b).for_each(|(to, &at)| *to = u64::from(at));
-        for (i, &word) in words.a[..to.len()].iter().enumerate() {
-            if self.order.is_none(word) {
-                request.missing.push(i);
-            }
-        }
+    #[inline(always)]
+    fn finish<const MEAN: bool>(self, (key, at, ()): (O::Word, u32, ()), _: u64) -> (u64, bool) {
+        (u64::from(at), !self.order.is_none(key))
     }
 }

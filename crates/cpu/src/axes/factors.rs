@@ -1,19 +1,13 @@
 //! Products of integers for many outputs, in 64 bits.
 //!
-//! A product of integers is exact, whatever the order: where no multiplication of some order
-//! has left 64 bits, what the last one gives is the answer. A zero among the factors makes it 0,
-//! whatever the others are. Of all other outputs the states tell whether they fit: a product of
-//! -2^63 does, of which a part may be 2^63.
-//!
-//! No instruction set multiplies 64 bits side by side and says what is beyond them, so that
-//! loops are compiled once.
+//! A product of integers is exact, whatever the order, and so is what is beyond 64 bits left out of it.
+//! Beside it is one of f64, each factor and each of fewer than 2^31 multiplications rounded by 2^-53: it
+//! tells whether the product is within 64 bits, and is 0, or NaN where it was infinite, if a factor is 0.
+//! Of outputs that are next to the end of 64 bits, or beyond, the states tell whether they fit.
 
-use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, begin_with, of_one_fold};
-use super::lengths::Lengths;
+use super::lanes::{Lanes, ShortAsked};
 use super::words::Word;
-use crate::ragged::Ragged;
-use crate::table::Table;
-use core::alloc::Layout;
+use crate::simd::Simd;
 use core::marker::PhantomData;
 
 /// Integers with a sign, whose products have one.
@@ -26,7 +20,7 @@ pub(super) const TRUTH: u8 = 2;
 /// Factors of a row that are multiplied side by side: none waits for the one before it.
 const CHAINS: usize = 4;
 
-/// Products of integers as wide as `W`.
+/// Products of integers as wide as `W`, modulo 2^64 and as f64.
 #[derive(Clone, Copy)]
 pub(super) struct Factors<W, const OF: u8> {
     /// Whether answers leave out what is beyond 64 bits.
@@ -34,141 +28,99 @@ pub(super) struct Factors<W, const OF: u8> {
     pub(super) item: PhantomData<W>,
 }
 
-impl<W: Word, const OF: u8> Fold for Factors<W, OF> {
-    fn item(&self) -> Layout {
-        Layout::new::<W>()
-    }
-
-    fn has_neutral(&self) -> bool {
-        true
-    }
-
-    fn cells(&self) -> Box<dyn Cells> {
-        Box::new(Products { factors: *self, products: Vec::new() })
-    }
-}
-
-impl<W: Word, const OF: u8> RaggedFold for Factors<W, OF> {
-    fn ragged(&self) -> Box<dyn RaggedCells> {
-        Box::new(Products { factors: *self, products: Vec::new() })
-    }
-}
-
-/// The product of some factors.
-#[derive(Clone, Copy)]
-struct Product {
-    /// Modulo 2^64.
-    bits: u64,
-    /// Whether some multiplication has left 64 bits.
-    beyond: bool,
-    /// Whether a factor is 0: the product is then 0, and so is every multiplication behind it.
-    zero: bool,
-}
-
-impl Product {
-    const ONE: Product = Product { bits: 1, beyond: false, zero: false };
-
+impl<W: Word, const OF: u8> Factors<W, OF> {
+    /// An element as 64 bits.
     #[inline(always)]
-    fn merge<const OF: u8>(&mut self, other: Product) {
-        let (bits, beyond) = if OF == SIGNED {
-            let (bits, beyond) = self.bits.cast_signed().overflowing_mul(other.bits.cast_signed());
-            (bits.cast_unsigned(), beyond)
-        } else {
-            self.bits.overflowing_mul(other.bits)
-        };
-        self.bits = bits;
-        self.beyond |= beyond | other.beyond;
-        self.zero |= other.zero;
-    }
-
-    /// Multiplies by an element.
-    #[inline(always)]
-    fn take<W: Word, const OF: u8>(&mut self, x: W) {
+    fn bits(x: W) -> u64 {
         let wide = x.wide().cast_unsigned();
-        let bits = match OF {
+        match OF {
             SIGNED => wide,
             UNSIGNED => wide & (u64::MAX >> (64 - 8 * size_of::<W>())),
             _ => u64::from(wide != 0),
-        };
-        self.merge::<OF>(Product { bits, beyond: false, zero: bits == 0 });
+        }
+    }
+}
+
+impl<W: Word, const OF: u8> Lanes for Factors<W, OF> {
+    type Item = W;
+    type Out = u64;
+    type A = u64;
+    type B = f64;
+    type C = ();
+    const START: (u64, f64, ()) = (1, 1.0, ());
+
+    #[inline(always)]
+    fn take(self, a: &mut u64, b: &mut f64, (): &mut (), x: W, _: u32) {
+        let bits = Self::bits(x);
+        *a = a.wrapping_mul(bits);
+        *b *= if OF == SIGNED { bits.cast_signed() as f64 } else { bits as f64 };
     }
 
-    /// That of a row.
+    /// Words of some widths take less time by multiplications that say whether 64 bits hold their
+    /// product, as measured with vectors of 256 bits and of 512.
     #[inline(always)]
-    fn of_row<W: Word, const OF: u8>(items: &[W]) -> Product {
-        let mut chains = [Product::ONE; CHAINS];
+    unsafe fn row<S: Simd>(self, items: &[W], _: usize) -> Option<(u64, f64, ())> {
+        let by_vectors = match size_of::<W>() {
+            1 => OF != TRUTH || S::LANES == 8,
+            4 => false,
+            _ => S::LANES == 8,
+        };
+        if by_vectors {
+            return None;
+        }
+        let times = |(bits, beyond): (u64, bool), by: u64| {
+            let (bits, more) = if OF == SIGNED {
+                let (bits, more) = bits.cast_signed().overflowing_mul(by.cast_signed());
+                (bits.cast_unsigned(), more)
+            } else {
+                bits.overflowing_mul(by)
+            };
+            (bits, beyond | more)
+        };
+        let (mut chains, mut zero) = ([(1, false); CHAINS], false);
         let (parts, rest) = items.as_chunks::<CHAINS>();
         for part in parts {
             for (chain, &x) in chains.iter_mut().zip(part) {
-                chain.take::<W, OF>(x);
+                let by = Self::bits(x);
+                *chain = times(*chain, by);
+                zero |= by == 0;
             }
         }
-        let [mut whole, others @ ..] = chains;
-        rest.iter().for_each(|&x| whole.take::<W, OF>(x));
-        others.into_iter().for_each(|other| whole.merge::<OF>(other));
-        whole
-    }
-}
-
-/// The products of some outputs.
-struct Products<W, const OF: u8> {
-    factors: Factors<W, OF>,
-    products: Vec<Product>,
-}
-
-impl<W: Word, const OF: u8> Accumulators for Products<W, OF> {
-    fn clear(&mut self, count: usize) {
-        begin_with(&mut self.products, count, Product::ONE);
-    }
-
-    fn answer(&mut self, _: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
-        let to: &mut [u64] = bytemuck::cast_slice_mut(to);
-        for ((place, to), product) in to.iter_mut().enumerate().zip(&self.products) {
-            *to = product.bits;
-            if product.beyond && !product.zero && !self.factors.wrap {
-                missing.push(place);
-            }
+        for &x in rest {
+            chains[0] = times(chains[0], Self::bits(x));
+            zero |= Self::bits(x) == 0;
         }
-    }
-}
-
-impl<W: Word, const OF: u8> Cells for Products<W, OF> {
-    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
-        // SAFETY: the caller vouches for the elements.
-        let table = unsafe { table.of_elements::<W>() };
-        for (row, product) in (0..table.rows()).zip(&mut self.products[place..]) {
-            product.merge::<OF>(Product::of_row::<W, OF>(table.row(row)));
-        }
-    }
-
-    unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
-        // SAFETY: the caller vouches for the elements.
-        let table = unsafe { table.of_elements::<W>() };
-        for row in 0..table.rows() {
-            for (product, &x) in self.products[place..].iter_mut().zip(table.row(row)) {
-                product.take::<W, OF>(x);
-            }
-        }
+        let [one, others @ ..] = chains;
+        let join = |one, (bits, beyond)| {
+            let (bits, more) = times(one, bits);
+            (bits, more | beyond)
+        };
+        let (bits, beyond) = others.into_iter().fold(one, join);
+        let fits = if OF == SIGNED { bits.cast_signed() as f64 } else { bits as f64 };
+        let near = if zero { 0.0 } else { fits };
+        Some((bits, if beyond & !zero { f64::INFINITY } else { near }, ()))
     }
 
-    fn neutral(&self, _: usize, to: &mut [u8]) {
-        bytemuck::cast_slice_mut(to).fill(W::of(1));
+    #[inline(always)]
+    fn merge((a, b, ()): &mut (u64, f64, ()), others: (u64, f64, ())) {
+        *a = a.wrapping_mul(others.0);
+        *b *= others.1;
     }
 
-    fn merge(&mut self, others: &dyn Cells) {
-        let others = of_one_fold::<Self>(others);
-        for (product, &other) in self.products.iter_mut().zip(&others.products) {
-            product.merge::<OF>(other);
-        }
+    fn neutral(&self) -> Option<W> {
+        Some(W::of(1))
     }
-}
 
-impl<W: Word, const OF: u8> RaggedCells for Products<W, OF> {
-    unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
-        // SAFETY: the caller vouches for the elements.
-        let rows = unsafe { rows.of_elements::<W>() };
-        for (row, product) in (0..rows.rows()).zip(&mut self.products) {
-            product.merge::<OF>(Product::of_row::<W, OF>(rows.row(row)));
-        }
+    fn short(&self) -> Option<ShortAsked> {
+        Some(ShortAsked::Words)
+    }
+
+    #[inline(always)]
+    fn finish<const MEAN: bool>(self, (bits, near, ()): (u64, f64, ()), _: u64) -> (u64, bool) {
+        // All roundings together are below 2^-20.
+        let whole =
+            if OF == SIGNED { 9_223_372_036_854_775_808.0 } else { 18_446_744_073_709_551_616.0 };
+        let fits = near.abs() < whole * (1.0 - 1.0 / 1_048_576.0);
+        (bits, fits | near.is_nan() | self.wrap)
     }
 }

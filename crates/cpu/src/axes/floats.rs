@@ -6,13 +6,14 @@ use super::finish::{Asked, Pair, Request, Scales, Scratch, TOGETHER, Wanted};
 use super::fold::{
     Accumulators, Cells, Fold, Left, Part, RaggedCells, RaggedFold, begin_with, of_one_fold,
 };
+use super::lanes::{Laned, LanedCells};
 use super::lengths::Lengths;
 use super::lift::{Lift, lift, lower};
 use super::measures::{FLUSHED, LARGEST_SCALE, LEAST_SQUARES, LOST, Measure, origin};
 use super::round::{Interval, Narrow};
 use super::short::{self, Short, Single};
-use super::sums::{Alone, Bounds, Of, Operands, Paired, Parts, Sums, Traits, some_of};
-use super::survey::{self, Outputs, Survey};
+use super::sums::{Alone, Bounds, Of, Operands, Paired, Parts, Sums, Traits};
+use super::survey::{self, Survey};
 use crate::exact::Widen;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
@@ -65,7 +66,16 @@ impl<T: Widen + Narrow> Floats<T> {
         dtype: DType,
         _measure: M,
     ) -> Self {
-        let sums: &'static dyn Sums<T> = const { &Of::<O, M, P>::NEW };
+        Self::of_sums(isa, asked, dtype, const { &Of::<O, M, P>::NEW })
+    }
+
+    /// By loops that know no other measure.
+    pub(super) fn of_sums(
+        isa: Isa,
+        asked: Asked,
+        dtype: DType,
+        sums: &'static dyn Sums<T>,
+    ) -> Self {
         let (surveyed, short, traits) = (Surveyed::No, T::DTYPE.size() < 8, sums.traits());
         Floats { isa, asked, dtype, surveyed, short, sums, traits }
     }
@@ -158,7 +168,7 @@ impl<T: Widen + Narrow> RaggedFold for Floats<T> {
 }
 
 /// The accumulators: the parts of the sums.
-struct FloatCells<T: 'static> {
+struct FloatCells<T: Narrow> {
     fold: Floats<T>,
     /// What is asked for if nothing else is.
     own: Asked,
@@ -170,8 +180,8 @@ struct FloatCells<T: 'static> {
     surveys: bool,
     /// Whether elements are left to another stage.
     leaves: bool,
-    /// What a survey finds of each output: the least element, the greatest one, and NaN if there is one.
-    found: [Vec<f64>; 3],
+    /// What a survey finds of each output.
+    found: LanedCells<Survey<T>>,
     /// What elements of each output are lifted by, and multiplied by then.
     lifts: Vec<u64>,
     scales: Vec<f64>,
@@ -189,7 +199,7 @@ impl<T: Widen + Narrow> FloatCells<T> {
             firsts: Vec::new(),
             surveys: false,
             leaves: false,
-            found: [const { Vec::new() }; 3],
+            found: LanedCells::new(Laned { isa: fold.isa, lanes: Survey::NEW }),
             lifts: Vec::new(),
             scales: Vec::new(),
             scaled: Vec::new(),
@@ -212,16 +222,10 @@ impl<T: Widen + Narrow> FloatCells<T> {
         }
     }
 
-    /// Looks at elements.
-    fn survey(&mut self, place: usize, outputs: Outputs<'_, T>) {
-        let found = some_of(&mut self.found, place..place + outputs.count());
-        dispatch_accumulators(self.fold.isa, Survey { outputs, found });
-    }
-
     /// Adds each row to its output, from `place` on.
     fn add_rows(&mut self, place: usize, rows: [Rows<'_, T>; 2]) {
         if self.surveys {
-            return self.survey(place, Outputs::Rows(rows[0]));
+            return self.found.add_rows(place, rows[0], 0);
         }
         if self.fold.scales() {
             let row = (rows[0].count() > 0).then(|| rows[0].row(0));
@@ -241,7 +245,7 @@ impl<T: Widen + Narrow> FloatCells<T> {
     fn add_columns(&mut self, place: usize, tables: [Table<'_, T>; 2]) {
         let one = tables[0];
         if self.surveys {
-            return self.survey(place, Outputs::Columns(one));
+            return self.found.add_columns(place, one, 0);
         }
         if self.fold.scales() {
             let row = |row: usize| one.row(row).first();
@@ -379,7 +383,7 @@ impl<T: Widen + Narrow> FloatCells<T> {
 
     /// What a survey found of an output.
     fn found(&self, output: usize) -> [f64; 3] {
-        [self.found[0][output], self.found[1][output], self.found[2][output]]
+        [self.found.a[output], self.found.b[output], self.found.c[output]]
     }
 
     /// The sums of some outputs that were surveyed: infinite or NaN ones are known, and of others
@@ -474,9 +478,7 @@ impl<T: Widen + Narrow> Cells for FloatCells<T> {
     fn begin_survey(&mut self, count: usize) -> bool {
         self.surveys = self.fold.is_surveyed();
         if self.surveys {
-            for (part, none) in self.found.iter_mut().zip(survey::NONE) {
-                begin_with(part, count, none);
-            }
+            self.found.clear(count);
             // Those of other elements are none of these.
             self.firsts.fill(T::zeroed());
         }
@@ -486,7 +488,7 @@ impl<T: Widen + Narrow> Cells for FloatCells<T> {
     fn end_survey(&mut self, count: usize) -> bool {
         self.surveys = false;
         let Traits { frame, shifted, parts, .. } = self.fold.traits;
-        let frame = |i: usize| frame(self.found[0][i], self.found[1][i]);
+        let frame = |i: usize| frame(self.found.a[i], self.found.b[i]);
         let frames: Vec<[f64; 2]> = (0..count).map(frame).collect();
         self.set_origins(0, frames.iter().map(|&[first, _]| T::at_once(first)));
         if !self.fold.scales() {
@@ -569,7 +571,7 @@ impl<T: Widen + Narrow> Cells for FloatCells<T> {
     fn merge(&mut self, others: &dyn Cells) {
         let others = of_one_fold::<Self>(others);
         self.leaves |= others.leaves;
-        self.fold.sums.merge(&mut self.parts, &others.parts);
+        self.fold.sums.merge(self.fold.isa, &mut self.parts, &others.parts);
     }
 }
 

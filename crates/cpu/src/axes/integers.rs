@@ -59,16 +59,13 @@ impl<W: Word, const MAGNITUDES: bool> Lanes for Totals<W, MAGNITUDES> {
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
+        if self.asked == Asked::Sum {
+            return self.answer_each(words, to, request);
+        }
         // The topmost bit alone is the least integer.
         let (lengths, each) = (request.lengths, -self.bias.wide());
         // Fewer than 2^31 elements each.
         let all = |i: usize| lengths.at(i).cast_signed() * each;
-        if self.asked == Asked::Sum {
-            for (i, (to, &sum)) in to.iter_mut().zip(words.a).enumerate() {
-                *to = (sum + all(i)).cast_unsigned();
-            }
-            return;
-        }
         let sums = |i: usize| [Interval::of_i64(words.a[i] + all(i)); 2];
         request.finish_each(self.asked, to, sums);
     }
@@ -152,14 +149,7 @@ impl<const OF: u8> Lanes for LongTotals<OF> {
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         if self.asked == Asked::Sum {
-            for (i, to) in to.iter_mut().enumerate() {
-                let (sum, held) = self.finish::<false>((words.a[i], words.b[i], ()), 0);
-                *to = sum;
-                if !held {
-                    request.missing.push(i);
-                }
-            }
-            return;
+            return self.answer_each(words, to, request);
         }
         let sums = |i: usize| {
             let sum = (i128::from(words.b[i]) << 32) + i128::from(words.a[i]);
@@ -235,15 +225,14 @@ impl<W: Word> Lanes for ShortPowers<W> {
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         let (asked, lengths) = (self.asked, request.lengths);
+        if asked == Asked::Second {
+            return self.answer_each(words, to, request);
+        }
         // Below 2^63 as fewer than 2^31 elements are.
         let squares = |i: usize| match asked {
             Asked::Variance { .. } => words.b[i].cast_signed(),
             _ => self.squares(words.a[i], words.b[i], lengths.at(i)),
         };
-        if asked == Asked::Second {
-            to.iter_mut().enumerate().for_each(|(i, to)| *to = squares(i).cast_unsigned());
-            return;
-        }
         request.finish_each(asked, to, |i| [words.a[i], squares(i)].map(Interval::of_i64));
     }
 }
@@ -361,14 +350,7 @@ impl<T: Integer> Lanes for Powers<T> {
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         if self.asked == Asked::Second {
-            for (i, to) in to.iter_mut().enumerate() {
-                let (squares, held) = self.finish::<false>((0, words.b[i], words.c[i]), 0);
-                *to = squares;
-                if !held {
-                    request.missing.push(i);
-                }
-            }
-            return;
+            return self.answer_each(words, to, request);
         }
         let sums = |i: usize| {
             let (low, high) = (words.b[i], words.c[i]);

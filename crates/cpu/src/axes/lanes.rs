@@ -91,7 +91,7 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
         None
     }
     /// The answer of an output of `len` elements: the mean or the root, or what the words are; and
-    /// whether it is right. Only where [`short`](Self::short) says so.
+    /// whether it is right.
     #[inline(always)]
     fn finish<const MEAN: bool>(
         self,
@@ -120,7 +120,21 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     type Out: bytemuck::Pod;
     /// Writes the answers of outputs, as many as `to` has room for; those that are not
     /// there are missing.
-    fn answer(&self, words: Words<'_, Self>, to: &mut [Self::Out], request: Request<'_>);
+    fn answer(&self, words: Words<'_, Self>, to: &mut [Self::Out], request: Request<'_>) {
+        self.answer_each(words, to, request);
+    }
+    /// The same of those that are what the words are.
+    fn answer_each(&self, words: Words<'_, Self>, to: &mut [Self::Out], request: Request<'_>) {
+        let count = to.len();
+        let (a, b, c) = (&words.a[..count], &words.b[..count], &words.c[..count]);
+        for (i, to) in to.iter_mut().enumerate() {
+            let (answer, right) = self.finish::<false>((a[i], b[i], c[i]), request.lengths.at(i));
+            *to = answer;
+            if !right {
+                request.missing.push(i);
+            }
+        }
+    }
 }
 
 /// What is asked of outputs of a few elements.
@@ -171,18 +185,28 @@ impl<L: Lanes> RaggedFold for Laned<L> {
 }
 
 /// The accumulators of an operation, word by word.
-struct LanedCells<L: Lanes> {
+pub(super) struct LanedCells<L: Lanes> {
     fold: Laned<L>,
-    a: Vec<L::A>,
-    b: Vec<L::B>,
-    c: Vec<L::C>,
+    pub(super) a: Vec<L::A>,
+    pub(super) b: Vec<L::B>,
+    pub(super) c: Vec<L::C>,
     scratch: Scratch,
 }
 
 impl<L: Lanes> LanedCells<L> {
-    fn new(fold: Laned<L>) -> Self {
+    pub(super) fn new(fold: Laned<L>) -> Self {
         let (a, b, c) = (Vec::new(), Vec::new(), Vec::new());
         LanedCells { fold, a, b, c, scratch: Scratch::default() }
+    }
+
+    /// Adds each row to its output, from `place` on.
+    pub(super) fn add_rows(&mut self, place: usize, rows: Rows<'_, L::Item>, at: usize) {
+        dispatch_accumulators(self.fold.isa, RowByRow { rows, cells: self, place, at });
+    }
+
+    /// Adds each column to its output, from `place` on.
+    pub(super) fn add_columns(&mut self, place: usize, table: Table<'_, L::Item>, at: usize) {
+        dispatch_accumulators(self.fold.isa, Columns { table, cells: self, place, at });
     }
 }
 
@@ -210,14 +234,12 @@ impl<L: Lanes> Accumulators for LanedCells<L> {
 impl<L: Lanes> Cells for LanedCells<L> {
     unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
         // SAFETY: the caller vouches for the elements.
-        let rows = Rows::Table(unsafe { table.of_elements() });
-        dispatch_accumulators(self.fold.isa, RowByRow { rows, cells: self, place, at });
+        self.add_rows(place, Rows::Table(unsafe { table.of_elements() }), at);
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
         // SAFETY: the caller vouches for the elements.
-        let table = unsafe { table.of_elements() };
-        dispatch_accumulators(self.fold.isa, Columns { table, cells: self, place, at });
+        self.add_columns(place, unsafe { table.of_elements() }, at);
     }
 
     fn neutral(&self, _: usize, to: &mut [u8]) {
@@ -268,8 +290,7 @@ impl<L: Lanes> Cells for LanedCells<L> {
 impl<L: Lanes> RaggedCells for LanedCells<L> {
     unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
         // SAFETY: the caller vouches for the elements.
-        let rows = Rows::Ragged(unsafe { rows.of_elements() });
-        dispatch_accumulators(self.fold.isa, RowByRow { rows, cells: self, place: 0, at: 0 });
+        self.add_rows(0, Rows::Ragged(unsafe { rows.of_elements() }), 0);
     }
 }
 

@@ -13,13 +13,14 @@ pub(crate) enum Lengths<'a> {
 }
 
 impl Lengths<'_> {
-    /// That of the output at `place`.
+    /// That of the output at `place`, and 0 beyond the last one: loops that make nothing of it do not
+    /// have to look.
     #[inline(always)]
     pub(super) fn at(self, place: usize) -> u64 {
         match self {
             Lengths::Same(len) => len,
-            Lengths::Each(spans) => spans[place].len as u64,
-            Lengths::Counts(counts) => counts[place],
+            Lengths::Each(spans) => spans.get(place).map_or(0, |span| span.len as u64),
+            Lengths::Counts(counts) => counts.get(place).copied().unwrap_or(0),
         }
     }
 

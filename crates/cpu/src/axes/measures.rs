@@ -19,7 +19,7 @@
 //! gives exactly unless it underflows: see [`LEAST_SQUARES`] and [`LOST`]. Those of shorter
 //! floats are exact.
 
-use super::round::{Interval, two_sum};
+use super::round::Interval;
 use crate::exact::{exponent_of, power_of_two};
 use crate::simd::Simd;
 
@@ -78,8 +78,6 @@ pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
     unsafe fn step<S: Simd>(acc: &mut [S::F; P], pair: [S::F; 2], one: S::F);
     /// Takes in an accumulator of other elements.
     unsafe fn join<S: Simd>(acc: &mut [S::F; P], others: [S::F; P], one: S::F);
-    /// The same for one lane.
-    fn merged(parts: [f64; P], others: [f64; P]) -> [f64; P];
     /// Whether the last part of an output is no sum, but its [`origin`].
     const SHIFTED: bool = false;
     /// Whether products that are subnormal may become zeros: what is lost so is far too small to matter.
@@ -118,15 +116,6 @@ unsafe fn add<S: Simd>(s: &mut S::F, e: &mut S::F, a: &mut S::F, x: S::F, one: S
         *e = S::add_beside(error, *e, one);
         *a = S::add(*a, S::abs(error));
     }
-}
-
-/// The same for one lane.
-#[inline(always)]
-fn add_one([s, e, a]: [f64; SUM], [x, error, magnitude]: [f64; SUM]) -> [f64; SUM] {
-    let t = s + x;
-    let z = t - s;
-    let rounded = (s - (t - z)) + (x - z);
-    [t, e + error + rounded, a + magnitude + rounded.abs()]
 }
 
 /// The rounded sum of two numbers, and what it is off by.
@@ -169,22 +158,6 @@ unsafe fn join_doubly<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::
     }
 }
 
-/// The same for one lane.
-#[inline(always)]
-fn merged_doubly<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    let mut merged = parts;
-    for p in (0..P).step_by(DOUBLY) {
-        let [s, error] = two_sum(parts[p], others[p]);
-        let [e, rest] = two_sum(parts[p + 1], error);
-        let [e, more] = two_sum(e, others[p + 1]);
-        merged[p] = s;
-        merged[p + 1] = e;
-        merged[p + 2] = parts[p + 2] + rest + more + others[p + 2];
-        merged[p + 3] = parts[p + 3] + rest.abs() + more.abs() + others[p + 3];
-    }
-    merged
-}
-
 /// The interval of a sum with the errors of its errors, of which there are as many as
 /// [`interval`] says of errors.
 #[inline(always)]
@@ -207,17 +180,6 @@ unsafe fn join_sums<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F;
             (acc[p], acc[p + 1], acc[p + 2]) = (s, e, a);
         }
     }
-}
-
-/// The same for one lane.
-#[inline(always)]
-fn merged_sums<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    for p in (0..P / SUM * SUM).step_by(SUM) {
-        let sum = |parts: &[f64; P]| [parts[p], parts[p + 1], parts[p + 2]];
-        let [s, e, a] = add_one(sum(&parts), sum(&others));
-        (parts[p], parts[p + 1], parts[p + 2]) = (s, e, a);
-    }
-    parts
 }
 
 /// The interval of a sum with its errors. They have at most two terms for an element,
@@ -253,10 +215,11 @@ macro_rules! measure {
     ($(
         $(#[$doc:meta])*
         $name:ident $(<const $split:ident>)?: $parts:literal, $products:literal,
-        $join:ident, $merged:ident,
+        $join:ident,
         |$S:ident, $acc:pat, $pair:pat, $one:ident| $step:expr,
         |$p:ident, $len:ident| $first:expr, $second:expr
-        $(, nan $nan:literal)? $(, flushes $flushes:literal)? $(, shifted $shifted:literal)?;
+        $(, nan $nan:literal)? $(, flushes $flushes:literal)? $(, shifted $shifted:literal)?
+        $(, bounded $bounded:literal)?;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -274,16 +237,13 @@ macro_rules! measure {
                 // SAFETY: passed on from the caller.
                 unsafe { $join::<S, $parts>(acc, others, one) }
             }
-            #[inline(always)]
-            fn merged(parts: [f64; $parts], others: [f64; $parts]) -> [f64; $parts] {
-                $merged(parts, others)
-            }
             $(#[inline(always)]
             fn special(parts: [f64; $parts]) -> f64 {
                 nan_of(parts[$nan])
             })?
             $(const FLUSHES: bool = $flushes;)?
             $(const SHIFTED: bool = $shifted;)?
+            $(const BOUNDED: bool = $bounded;)?
             #[inline(always)]
             fn first($p: [f64; $parts], $len: f64) -> Interval {
                 $first
@@ -302,14 +262,6 @@ unsafe fn join_plain<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F
         // SAFETY: passed on from the caller.
         acc[p] = unsafe { S::add(acc[p], others[p]) };
     }
-}
-
-#[inline(always)]
-fn merged_plain<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    for p in 0..P {
-        parts[p] += others[p];
-    }
-    parts
 }
 
 /// Adds a product, with its error if it has one, to a sum.
@@ -333,28 +285,44 @@ unsafe fn add_product<S: Simd, const SPLIT: bool>(
 
 measure! {
     /// The elements.
-    Plain: 3, false, join_sums, merged_sums,
+    Plain: 3, false, join_sums,
         |S, [s, e, a], [x, _], one| add::<S>(s, e, a, x, one),
         |p, len| elements(p, len), elements(p, len);
     /// Their absolute values.
-    Absolute: 3, false, join_sums, merged_sums,
+    Absolute: 3, false, join_sums,
         |S, [s, e, a], [x, _], one| add::<S>(s, e, a, S::abs(x), one),
         |p, len| elements(p, len), elements(p, len), nan 0;
     /// The elements, with the errors of their errors.
-    DoublyPlain: 4, false, join_doubly, merged_doubly,
+    DoublyPlain: 4, false, join_doubly,
         |S, [s, e, l, b], [x, _], one| add_doubly::<S>([s, e, l, b], x, one),
         |p, len| doubly(p, len), doubly(p, len);
     /// Their absolute values likewise.
-    DoublyAbsolute: 4, false, join_doubly, merged_doubly,
+    DoublyAbsolute: 4, false, join_doubly,
         |S, [s, e, l, b], [x, _], one| add_doubly::<S>([s, e, l, b], S::abs(x), one),
         |p, len| doubly(p, len), doubly(p, len);
     /// The products; `SPLIT` if these have more than 53 bits.
-    Products<const SPLIT>: 3, true, join_sums, merged_sums,
+    Products<const SPLIT>: 3, true, join_sums,
         |S, [s, e, a], pair, one| add_product::<S, SPLIT>([s, e, a], pair, one),
         |p, len| interval(p, len), interval(p, len);
+    /// The squares of f64, each with its error.
+    ///
+    /// Partial sums of squares are no larger than the sum `s`, so that it bounds the rounding errors:
+    /// there are fewer than `n` sums of two numbers that are not 0, each of which is off by at most
+    /// `u s`, and the errors of the squares add up to `u s` at most. So the magnitudes of what is added
+    /// to `e` have a sum of at most `(n + 1) u s`, and these are at most `2 n` numbers, of which the sum
+    /// is off by at most `2 n u` of that. Of no terms but these a sum of magnitudes needs to be kept.
+    Squares: 2, true, join_squares,
+        |S, [s, e], [x, _], one| {
+            let square = S::mul(x, x);
+            let rest = S::mul_sub(x, x, square);
+            let [sum, error] = two_sums::<S>(*s, square, one);
+            *s = sum;
+            *e = S::add(*e, S::add(error, rest));
+        },
+        |p, len| squares(p, len), squares(p, len), nan 0, flushes true, bounded false;
     /// f64, and their squares, where subnormal results may be zeros; the last part is 0 where all
     /// elements are: what is tiny has squares of 0, too.
-    Both: 7, true, join_both, merged_both,
+    Both: 7, true, join_both,
         |S, [s, e, a, t, f, b, any], [x, y], one| {
             add::<S>(s, e, a, x, one);
             add_product::<S, true>([t, f, b], [x, y], one);
@@ -364,7 +332,7 @@ measure! {
         lossy(interval([p[3], p[4], p[5]], len), p[6]), nan 3, flushes true;
     /// The elements and their squares, which f64 holds of shorter floats, with the errors of their
     /// errors: variances in f64 of a few of them often lie in the middle.
-    DoublyBoth: 8, true, join_doubly, merged_doubly,
+    DoublyBoth: 8, true, join_doubly,
         |S, [s, e, l, b, t, f, m, c], [x, y], one| {
             add_doubly::<S>([s, e, l, b], x, one);
             add_doubly::<S>([t, f, m, c], S::mul(x, y), one);
@@ -372,11 +340,11 @@ measure! {
         |p, len| doubly([p[0], p[1], p[2], p[3]], len), doubly([p[4], p[5], p[6], p[7]], len);
     /// What elements are more than the [`origin`], and the squares of that; `LOSES` if these may
     /// underflow.
-    Shifted<const LOSES>: 8, true, join_shifted, merged_shifted,
+    Shifted<const LOSES>: 8, true, join_shifted,
         |S, acc, [x, _], one| add_shifted::<S>(acc, x, one),
         |p, len| interval([p[0], p[1], p[2]], len), shifted::<LOSES>(p, len), shifted true;
     /// The same of floats shorter than f64 in plain sums, where all differences are exact.
-    BoundedShifted: 4, true, join_bounded_shifted, merged_bounded_shifted,
+    BoundedShifted: 4, true, join_bounded_shifted,
         |S, [s, t, odd, origin], [x, _], _one| {
             let d = S::sub(x, *origin);
             // Of the larger one and the difference another difference is exact (Dekker 1971).
@@ -390,14 +358,14 @@ measure! {
     /// The elements in a plain sum, and their magnitudes. Plain sums are for types of at
     /// most 24 bits: they are off by too little to matter for most outputs, and those
     /// that lie too close to the middle between two numbers are summed again.
-    BoundedPlain: 2, false, join_plain, merged_plain,
+    BoundedPlain: 2, false, join_plain,
         |S, [s, a], [x, _], _one| {
             *s = S::add(*s, x);
             *a = S::add(*a, S::abs(x));
         },
         |p, len| bounded(p[0], p[1], len), bounded(p[1], p[1], len);
     /// The products in a plain sum, and their magnitudes.
-    BoundedProducts: 2, true, join_plain, merged_plain,
+    BoundedProducts: 2, true, join_plain,
         |S, [s, a], [x, y], _one| {
             let product = S::mul(x, y);
             *s = S::add(*s, product);
@@ -405,12 +373,12 @@ measure! {
         },
         |p, len| bounded(p[0], p[1], len), bounded(p[1], p[1], len);
     /// The squares in a plain sum, which is that of their magnitudes, too.
-    BoundedSquares: 1, true, join_plain, merged_plain,
+    BoundedSquares: 1, true, join_plain,
         |S, [s], [x, y], _one| *s = S::add(*s, S::mul(x, y)),
         |p, len| bounded(p[0], p[0], len), bounded(p[0], p[0], len);
     /// The elements, and their squares, in plain sums. The sum of the magnitudes is at
     /// most the root of `len` times the sum of the squares.
-    BoundedBoth: 2, true, join_plain, merged_plain,
+    BoundedBoth: 2, true, join_plain,
         |S, [s, t], [x, y], _one| {
             *s = S::add(*s, x);
             *t = S::add(*t, S::mul(x, y));
@@ -418,66 +386,23 @@ measure! {
         |p, len| bounded(p[0], (len * p[1]).sqrt() * 1.01, len), bounded(p[1], p[1], len);
 }
 
-/// The squares of f64, each with its error.
-///
-/// Partial sums of squares are no larger than the sum `s`, so that it bounds the rounding errors:
-/// there are fewer than `n` sums of two numbers that are not 0, each of which is off by at most
-/// `u s`, and the errors of the squares add up to `u s` at most. So the magnitudes of what is added
-/// to `e` have a sum of at most `(n + 1) u s`, and these are at most `2 n` numbers, of which the sum
-/// is off by at most `2 n u` of that. Of no terms but these a sum of magnitudes needs to be kept.
-#[derive(Clone, Copy)]
-pub(super) struct Squares;
-
-impl Measure<2> for Squares {
-    const PRODUCTS: bool = true;
-    const FLUSHES: bool = true;
-    const BOUNDED: bool = false;
-
-    #[inline(always)]
-    unsafe fn step<S: Simd>([s, e]: &mut [S::F; 2], [x, _]: [S::F; 2], one: S::F) {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            let square = S::mul(x, x);
-            let rest = S::mul_sub(x, x, square);
-            let [sum, error] = two_sums::<S>(*s, square, one);
-            *s = sum;
-            *e = S::add(*e, S::add(error, rest));
-        }
+#[inline(always)]
+unsafe fn join_squares<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let [sum, error] = two_sums::<S>(acc[0], others[0], one);
+        acc[0] = sum;
+        acc[1] = S::add(acc[1], S::add(error, others[1]));
     }
+}
 
-    #[inline(always)]
-    unsafe fn join<S: Simd>([s, e]: &mut [S::F; 2], others: [S::F; 2], one: S::F) {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            let [sum, error] = two_sums::<S>(*s, others[0], one);
-            *s = sum;
-            *e = S::add(*e, S::add(error, others[1]));
-        }
-    }
-
-    #[inline(always)]
-    fn merged(parts: [f64; 2], others: [f64; 2]) -> [f64; 2] {
-        let [sum, error] = two_sum(parts[0], others[0]);
-        [sum, parts[1] + (error + others[1])]
-    }
-
-    #[inline(always)]
-    fn special(parts: [f64; 2]) -> f64 {
-        nan_of(parts[0])
-    }
-
-    #[inline(always)]
-    fn first(parts: [f64; 2], len: f64) -> Interval {
-        Self::second(parts, len)
-    }
-
-    #[inline(always)]
-    fn second([s, e]: [f64; 2], len: f64) -> Interval {
-        // Each step is doubled, and the last factor as well.
-        let found = Interval::of_sum(s, e, (len + 8.0) * 2.0, (len + 8.0) * f64::EPSILON * s);
-        // What is tiny has squares of 0.
-        found.only_if(s != 0.0)
-    }
+/// The interval of [`Squares`].
+#[inline(always)]
+fn squares([s, e]: [f64; 2], len: f64) -> Interval {
+    // Each step is doubled, and the last factor as well.
+    let found = Interval::of_sum(s, e, (len + 8.0) * 2.0, (len + 8.0) * f64::EPSILON * s);
+    // What is tiny has squares of 0.
+    found.only_if(s != 0.0)
 }
 
 /// Two sums with their errors, and what is 0 where all elements are.
@@ -488,15 +413,6 @@ unsafe fn join_both<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F;
         join_sums::<S, P>(acc, others, one);
         acc[P - 1] = S::or(acc[P - 1], others[P - 1]);
     }
-}
-
-/// The same for one lane.
-#[inline(always)]
-fn merged_both<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    let mut merged = merged_sums(parts, others);
-    let any = parts[P - 1].to_bits() | others[P - 1].to_bits();
-    merged[P - 1] = f64::from_bits(any);
-    merged
 }
 
 #[inline(always)]
@@ -510,14 +426,6 @@ unsafe fn join_bounded_shifted<S: Simd, const P: usize>(
         (acc[0], acc[1]) = (S::add(acc[0], others[0]), S::add(acc[1], others[1]));
         acc[2] = S::or(acc[2], others[2]);
     }
-}
-
-#[inline(always)]
-fn merged_bounded_shifted<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    parts[0] += others[0];
-    parts[1] += others[1];
-    parts[2] = f64::from_bits(parts[2].to_bits() | others[2].to_bits());
-    parts
 }
 
 /// Parts of [`Shifted`] that are added.
@@ -594,15 +502,4 @@ unsafe fn join_shifted<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S:
         acc[..ADDED].copy_from_slice(&sums);
         acc[ADDED] = S::or(acc[ADDED], others[ADDED]);
     }
-}
-
-/// The same for one lane.
-#[inline(always)]
-fn merged_shifted<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    let (mut sums, mut more) = ([0.0; ADDED], [0.0; ADDED]);
-    sums.copy_from_slice(&parts[..ADDED]);
-    more.copy_from_slice(&others[..ADDED]);
-    parts[..ADDED].copy_from_slice(&merged_sums(sums, more));
-    parts[ADDED] = f64::from_bits(parts[ADDED].to_bits() | others[ADDED].to_bits());
-    parts
 }

@@ -7,21 +7,16 @@
 //! error it tells sums that lie in the middle between two f32, as every 2^k-th one of 2^k elements
 //! does. Outputs whose magnitudes are too far apart are left to others.
 
-use super::finish::{Asked, Intervals, Request, Scratch, TOGETHER, Wanted};
-use super::fold::{
-    Accumulators, Cells, Fold, Left, RaggedCells, RaggedFold, begin_with, of_one_fold,
-};
-use super::lengths::Lengths;
+use super::finish::TOGETHER;
 use super::round::Interval;
-use super::short::{self, Short};
-use super::sums::Alone;
+use super::short::{is_within, room};
+use super::sums::{Bounds, Parts, Sums, Traits};
 use crate::isa::Isa;
-use crate::ragged::Ragged;
 use crate::rows::Rows;
 use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
-use core::alloc::Layout;
-use warpfold_core::{DType, prefetch};
+use core::ops::Range;
+use warpfold_core::prefetch;
 
 /// Words of the widest vector.
 const MOST_WORDS: usize = 16;
@@ -43,160 +38,53 @@ static MASK: [u32; 2 * MOST_WORDS] = {
 };
 
 /// Sums of f32, or of their magnitudes.
-#[derive(Clone, Copy)]
-pub(super) struct Ranged<const MAGNITUDES: bool> {
-    pub(super) isa: Isa,
-    pub(super) asked: Asked,
-}
+pub(super) struct Ranged<const MAGNITUDES: bool>;
 
-impl<const MAGNITUDES: bool> Fold for Ranged<MAGNITUDES> {
-    fn item(&self) -> Layout {
-        Layout::new::<f32>()
+impl<const MAGNITUDES: bool> Sums<f32> for Ranged<MAGNITUDES> {
+    fn traits(&self) -> Traits {
+        Traits {
+            parts: 2,
+            paired: false,
+            products: false,
+            shifted: false,
+            flushes: false,
+            scales: false,
+            neutral: None,
+            frame: |_, _| [0.0, 1.0],
+        }
     }
 
-    fn is_quick(&self, elements: usize) -> bool {
-        elements <= short::MOST
-    }
-
-    fn has_neutral(&self) -> bool {
-        true
-    }
-
-    fn cells(&self) -> Box<dyn Cells> {
-        Box::new(RangedCells::new(*self))
-    }
-}
-
-impl<const MAGNITUDES: bool> RaggedFold for Ranged<MAGNITUDES> {
-    fn ragged(&self) -> Box<dyn RaggedCells> {
-        Box::new(RangedCells::new(*self))
-    }
-}
-
-/// The accumulators.
-struct RangedCells<const MAGNITUDES: bool> {
-    fold: Ranged<MAGNITUDES>,
-    sums: Vec<f64>,
-    /// The bits of the least magnitude that is not 0, less one, and of the largest.
-    least: Vec<u32>,
-    most: Vec<u32>,
-    scratch: Scratch,
-}
-
-impl<const MAGNITUDES: bool> RangedCells<MAGNITUDES> {
-    fn new(fold: Ranged<MAGNITUDES>) -> Self {
-        let (sums, least, most) = (Vec::new(), Vec::new(), Vec::new());
-        RangedCells { fold, sums, least, most, scratch: Scratch::default() }
-    }
-
-    /// The accumulators of `count` outputs from `place` on.
-    fn some(&mut self, place: usize, count: usize) -> Part<'_> {
-        let some = place..place + count;
-        let (least, most) = (&mut self.least[some.clone()], &mut self.most[some.clone()]);
-        Part { sums: &mut self.sums[some], least, most }
-    }
-
-    fn add_rows(&mut self, place: usize, rows: Rows<'_, f32>) {
-        let isa = self.fold.isa;
-        let to = self.some(place, rows.count());
+    fn rows(
+        &self,
+        isa: Isa,
+        [rows, _]: [Rows<'_, f32>; 2],
+        _: &[f32],
+        parts: &mut Parts,
+        place: usize,
+    ) {
+        let to = Part::of(parts, place..place + rows.count());
         dispatch_accumulators(isa, RowByRow::<MAGNITUDES> { rows, to });
     }
-}
 
-impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
-    fn clear(&mut self, count: usize) {
-        begin_with(&mut self.sums, count, 0.0);
-        begin_with(&mut self.least, count, u32::MAX);
-        begin_with(&mut self.most, count, 0);
-    }
-
-    fn answer(&mut self, lengths: Lengths<'_>, to: &mut [u8], missing: &mut Vec<usize>) {
-        let Ranged { isa, asked } = self.fold;
-        let RangedCells { sums, least, most, scratch, .. } = self;
-        let wanted = Wanted { asked, dtype: DType::F32, least: None, scales: None };
-        let request = Request { isa, lengths, scratch, missing };
-        request.finish(wanted, to, &mut |some, _, pair| {
-            let into = if asked.first() { &mut pair.first } else { &mut pair.second };
-            let mut rooms = [short::room(lengths.at(some.start)); TOGETHER];
-            if !matches!(lengths, Lengths::Same(_)) {
-                for (room, at) in rooms.iter_mut().zip(some.clone()) {
-                    *room = short::room(lengths.at(at));
-                }
-            }
-            let (least, most) = (&least[some.clone()], &most[some.clone()]);
-            let (sums, rooms) = (&sums[some], &rooms);
-            dispatch_accumulators(isa, Certain { sums, least, most, rooms, into });
-        });
-    }
-}
-
-impl<const MAGNITUDES: bool> Cells for RangedCells<MAGNITUDES> {
-    fn neutral(&self, _: usize, to: &mut [u8]) {
-        to.fill(0);
-    }
-
-    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
-        // SAFETY: the caller vouches for the elements, here and below.
-        self.add_rows(place, Rows::Table(unsafe { table.of_elements() }));
-    }
-
-    unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
-        // SAFETY: as above.
-        let table = unsafe { table.of_elements() };
-        let isa = self.fold.isa;
-        let to = self.some(place, table.columns());
+    fn columns(&self, isa: Isa, [table, _]: [Table<'_, f32>; 2], parts: &mut Parts, place: usize) {
+        let to = Part::of(parts, place..place + table.columns());
         dispatch_accumulators(isa, Columns::<MAGNITUDES> { table, to });
     }
 
-    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> Option<Left> {
-        let Ranged { isa, asked } = self.fold;
-        let to: &mut [f32] = bytemuck::cast_slice_mut(to);
-        // SAFETY: passed on from the caller.
-        let mut rows = unsafe { Short::<Alone<f32>>::new(tables, to.len()) }?;
-        let found = rows.sums(isa, asked, &mut *to);
-        rows.found(found, to.len())
+    fn bounds(&self, isa: Isa, parts: &Parts, outputs: Range<usize>, asked: Bounds<'_, '_>) {
+        let (least, most) = words_of(&parts[1]);
+        let (least, most) = (&least[outputs.clone()], &most[outputs.clone()]);
+        let sums = &parts[0][outputs];
+        dispatch_accumulators(isa, Certain { sums, least, most, asked });
     }
 
-    fn merge(&mut self, others: &dyn Cells) {
-        let others = of_one_fold::<Self>(others);
-        for i in 0..self.sums.len() {
-            self.sums[i] += others.sums[i];
-            self.least[i] = self.least[i].min(others.least[i]);
-            self.most[i] = self.most[i].max(others.most[i]);
-        }
-    }
-}
-
-impl<const MAGNITUDES: bool> RaggedCells for RangedCells<MAGNITUDES> {
-    unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
-        // SAFETY: the caller vouches for the elements.
-        self.add_rows(0, Rows::Ragged(unsafe { rows.of_elements() }));
-    }
-}
-
-/// The intervals of the sums of some outputs, at most [`TOGETHER`]: nothing is known of those that
-/// may be rounded.
-struct Certain<'a, 'b> {
-    sums: &'a [f64],
-    least: &'a [u32],
-    most: &'a [u32],
-    rooms: &'a [i32; TOGETHER],
-    into: &'b mut Intervals,
-}
-
-impl Kernel for Certain<'_, '_> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        let Certain { sums, least, most, rooms, into } = self;
-        let count = sums.len().min(TOGETHER);
-        let (least, most) = (&least[..count], &most[..count]);
-        for i in 0..count {
-            let exact = short::is_within(least[i], most[i], rooms[i]);
-            let off = if exact { 0.0 } else { f64::INFINITY };
-            let found = Interval { high: sums[i], low: 0.0, off };
-            into.set(i, found.or_special(sums[i]));
+    fn merge(&self, _: Isa, parts: &mut Parts, others: &Parts) {
+        let to = Part::of(parts, 0..others[0].len());
+        let (least, most) = words_of(&others[1]);
+        for (i, sum) in others[0].iter().enumerate() {
+            to.sums[i] += sum;
+            to.least[i] = to.least[i].max(least[i]);
+            to.most[i] = to.most[i].max(most[i]);
         }
     }
 }
@@ -204,8 +92,59 @@ impl Kernel for Certain<'_, '_> {
 /// The accumulators of some outputs, equally many of each.
 struct Part<'a> {
     sums: &'a mut [f64],
+    /// The bits of the least magnitude that is not 0, subtracted from 0, and of the largest.
     least: &'a mut [u32],
     most: &'a mut [u32],
+}
+
+impl Part<'_> {
+    /// Those of some of the outputs: the first part of a sum is its own, and the second ones are words.
+    fn of(parts: &mut Parts, some: Range<usize>) -> Part<'_> {
+        let [sums, words, ..] = parts;
+        let words: &mut [u32] = bytemuck::cast_slice_mut(words);
+        let (least, most) = words.split_at_mut(words.len() / 2);
+        let (least, most) = (&mut least[some.clone()], &mut most[some.clone()]);
+        Part { sums: &mut sums[some], least, most }
+    }
+}
+
+/// The words of all outputs: see [`Part`].
+fn words_of(part: &[f64]) -> (&[u32], &[u32]) {
+    let words = bytemuck::cast_slice(part);
+    words.split_at(words.len() / 2)
+}
+
+/// The intervals of the sums of some outputs: nothing is known of those that may be rounded.
+struct Certain<'a, 'b> {
+    sums: &'a [f64],
+    least: &'a [u32],
+    most: &'a [u32],
+    asked: Bounds<'a, 'b>,
+}
+
+impl Kernel for Certain<'_, '_> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Certain { sums, least, most, asked: Bounds { lens, first, second, .. } } = self;
+        let Some(into) = first.or(second) else { return };
+        let count = sums.len().min(TOGETHER);
+        let (least, most) = (&least[..count], &most[..count]);
+        // Outputs have as many elements each, as a rule.
+        let mut rooms = [room(lens[0]); TOGETHER];
+        if lens[..count].iter().fold(false, |other, &len| other | (len != lens[0])) {
+            for (room, &len) in rooms.iter_mut().zip(lens) {
+                *room = self::room(len);
+            }
+        }
+        for i in 0..count {
+            let exact = is_within(least[i].wrapping_neg(), most[i], rooms[i]);
+            let off = if exact { 0.0 } else { f64::INFINITY };
+            let found = Interval { high: sums[i], low: 0.0, off };
+            into.set(i, found.or_special(sums[i]));
+        }
+    }
 }
 
 /// The sums of a vector of words, and the least and the largest magnitudes of its lanes.
@@ -224,9 +163,7 @@ impl<S: Simd> Lanes<S> {
     #[inline(always)]
     unsafe fn none() -> Self {
         // SAFETY: passed on from the caller, here and below.
-        unsafe {
-            Lanes { sums: [S::splat(0.0); 2], least: S::wsplat(u32::MAX), most: S::wsplat(0) }
-        }
+        unsafe { Lanes { sums: [S::splat(0.0); 2], least: S::wsplat(0), most: S::wsplat(0) } }
     }
 
     /// From accumulators, at least as many as a vector has words.
@@ -268,8 +205,7 @@ impl<S: Simd> Lanes<S> {
             let (a, b) = S::widen(if MAGNITUDES { magnitudes } else { bits });
             Lanes {
                 sums: [S::add(low, a), S::add(high, b)],
-                // Of zeros less one there is nothing above.
-                least: S::wmin(self.least, S::wsub(magnitudes, S::wsplat(1))),
+                least: S::wmax(self.least, S::wsub(S::wsplat(0), magnitudes)),
                 most: S::wmax(self.most, magnitudes),
             }
         }
@@ -283,7 +219,7 @@ impl<S: Simd> Lanes<S> {
             let ([a, b], [c, d]) = (self.sums, others.sums);
             Lanes {
                 sums: [S::add(a, c), S::add(b, d)],
-                least: S::wmin(self.least, others.least),
+                least: S::wmax(self.least, others.least),
                 most: S::wmax(self.most, others.most),
             }
         }
@@ -380,15 +316,15 @@ impl<const MAGNITUDES: bool> Kernel for RowByRow<'_, '_, MAGNITUDES> {
                     all = Lanes { sums: all.sums, ..all.and(lanes) };
                 }
                 let (mut sums, mut least, mut most) =
-                    ([0.0; MOST_LANES], [u32::MAX; MOST_WORDS], [0; MOST_WORDS]);
+                    ([0.0; MOST_LANES], [0; MOST_WORDS], [0; MOST_WORDS]);
                 S::store(S::sum_each(waiting), sums.as_mut_ptr());
                 S::wstore(all.least, least.as_mut_ptr());
                 S::wstore(all.most, most.as_mut_ptr());
-                let least = least.iter().fold(u32::MAX, |least, &x| least.min(x));
+                let least = least.iter().fold(0, |least, &x| least.max(x));
                 let most = most.iter().fold(0, |most, &x| most.max(x));
                 for (i, at) in some.enumerate() {
                     to.sums[at] += sums[i];
-                    to.least[at] = to.least[at].min(least);
+                    to.least[at] = to.least[at].max(least);
                     to.most[at] = to.most[at].max(most);
                 }
             }

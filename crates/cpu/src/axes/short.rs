@@ -538,9 +538,8 @@ impl<O: Operands> Short<O> {
         let mut high = [0.0; GROUP];
         // SAFETY: as in `each`; f32 are words.
         unsafe {
-            let (mask, unit) = (S::wsplat(u32::MAX >> 1), S::wsplat(1));
-            // Of zeros less one there is nothing above.
-            let (mut least, mut most) = (S::wsplat(u32::MAX), S::wsplat(0));
+            let (mask, zero) = (S::wsplat(u32::MAX >> 1), S::wsplat(0));
+            let (mut least, mut most) = (S::wsplat(0), S::wsplat(0));
             let (mut sure, mut column) = (true, 0);
             while column < self.columns {
                 let at = column.min(last);
@@ -550,7 +549,7 @@ impl<O: Operands> Short<O> {
                     let bits = S::wload(row.wrapping_add(at).cast());
                     let magnitudes = S::wand(bits, mask);
                     most = S::wmax(most, magnitudes);
-                    least = S::wmin(least, S::wsub(magnitudes, unit));
+                    least = S::wmax(least, S::wsub(zero, magnitudes));
                     let (a, b) = S::widen(if TERM == MAGNITUDE { magnitudes } else { bits });
                     sums = if TERM == DIFFERENCE {
                         [S::sub(a, sums[0]), S::sub(b, sums[1])]
@@ -567,9 +566,9 @@ impl<O: Operands> Short<O> {
             S::wstore(least, words[0].as_mut_ptr());
             S::wstore(most, words[1].as_mut_ptr());
             let [least, most] = words;
-            let least = least[..group].iter().fold(u32::MAX, |least, &x| least.min(x));
+            let least = least[..group].iter().fold(0, |least, &x| least.max(x));
             let most = most[..group].iter().fold(0, |most, &x| most.max(x));
-            sure & is_exact(least, most, self.len)
+            sure & is_within(least.wrapping_neg(), most, room(self.len as f64))
         }
     }
 }
@@ -647,28 +646,24 @@ fn unsure<const N: usize>(
     }
 }
 
-/// Whether sums of so many f32 lose nothing in f64, `most` being the bits of the largest
-/// magnitude and `least` those of the least one that is not 0, less one.
-fn is_exact(least: u32, most: u32, len: usize) -> bool {
-    is_within(least, most, room(len as u64))
-}
-
 /// How far apart the exponents of so many f32 may be of which sums lose nothing in f64; negative
 /// if there are too many.
 #[inline(always)]
-pub(super) fn room(len: u64) -> i32 {
-    // Multiples of 2^(a - 150), each below 2^(b - 126): `len 2^(b - a)` is 2^29 at most.
-    let many = (1 << 29) / len.max(1);
-    many.checked_ilog2().map_or(-1, |bits| bits.min(28).cast_signed())
+pub(super) fn room(len: f64) -> i32 {
+    // Multiples of 2^(a - 150), each below 2^(b - 126): `len 2^(b - a)` is 2^29 at most. The number
+    // below `len` has the exponent of the greatest power of two that is less.
+    let above = (len.max(1.0).to_bits() - 1) >> 52;
+    (1022 + 29 - above as i32).min(28)
 }
 
-/// Whether the exponents are no further apart than this, and the largest is that of a number.
+/// Whether the exponents are no further apart than this, and the largest is that of a number: of the bits
+/// of the least magnitude that is not 0, or of 0, and of the largest.
 #[inline(always)]
 pub(super) fn is_within(least: u32, most: u32, room: i32) -> bool {
     const INFINITY: u32 = 0x7f80_0000;
     // Subnormals have the exponent of the least normal numbers, and so do zeros alone.
     let exponent = |bits: u32| (bits >> 23).max(1).cast_signed();
-    let apart = exponent(most) - exponent(least.wrapping_add(1));
+    let apart = exponent(most) - exponent(least);
     (most < INFINITY) & (apart <= room)
 }
 
@@ -927,7 +922,8 @@ mod tests {
     #[test]
     fn sums_are_exact_where_f64_has_room_for_them() {
         let bits = |x: f64| (x as f32).to_bits();
-        let exact = |least: f64, most: f64, len| is_exact(bits(least) - 1, bits(most), len);
+        let exact =
+            |least: f64, most: f64, len: u32| is_within(bits(least), bits(most), room(len.into()));
         // From the last place of 1 to 64 times a number below 2^24.
         assert!(exact(1.0, 2f64.powi(24) - 1.0, 64));
         assert!(!exact(1.0, 2f64.powi(24), 64));
@@ -937,8 +933,8 @@ mod tests {
         assert!(exact(2f64.powi(-149), 2f64.powi(-101), 1));
         assert!(exact(2f64.powi(-149), 2f64.powi(-126), 64));
         assert!(!exact(2f64.powi(-149), 2f64.powi(-97), 1));
-        assert!(is_exact(u32::MAX, 0, 64));
-        assert!(!is_exact(bits(1.0), f32::INFINITY.to_bits(), 1));
-        assert!(!is_exact(bits(1.0), f32::NAN.to_bits(), 1));
+        assert!(is_within(0, 0, room(64.0)));
+        assert!(!is_within(bits(1.0), f32::INFINITY.to_bits(), room(1.0)));
+        assert!(!is_within(bits(1.0), f32::NAN.to_bits(), room(1.0)));
     }
 }

@@ -60,7 +60,7 @@ pub(super) trait Sums<T>: Sync {
     /// The intervals that the sums of at most [`TOGETHER`] outputs lie in.
     fn bounds(&self, isa: Isa, parts: &Parts, outputs: Range<usize>, asked: Bounds<'_, '_>);
     /// Adds the parts of other elements.
-    fn merge(&self, parts: &mut Parts, others: &Parts);
+    fn merge(&self, isa: Isa, parts: &mut Parts, others: &Parts);
 }
 
 /// A measure of `P` parts on some operands.
@@ -109,33 +109,24 @@ impl<O: Operands, M: Measure<P>, const P: usize> Sums<O::Item> for Of<O, M, P> {
     }
 
     fn bounds(&self, isa: Isa, parts: &Parts, outputs: Range<usize>, asked: Bounds<'_, '_>) {
-        let mut some = [&parts[0][..]; P];
-        for (some, part) in some.iter_mut().zip(parts) {
-            *some = &part[outputs.clone()];
-        }
-        let measure = PhantomData::<M>;
-        dispatch_accumulators(isa, Ends { parts: some, asked, measure });
+        let parts = all_of(parts).map(|part| &part[outputs.clone()]);
+        dispatch_accumulators(isa, Ends { parts, asked, measure: PhantomData::<M> });
     }
 
-    fn merge(&self, parts: &mut Parts, others: &Parts) {
-        for i in 0..parts[0].len() {
-            let (mut own, mut more) = ([0.0; P], [0.0; P]);
-            for p in 0..P {
-                (own[p], more[p]) = (parts[p][i], others[p][i]);
-            }
-            let merged = M::merged(own, more);
-            for p in 0..P {
-                parts[p][i] = merged[p];
-            }
-        }
+    fn merge(&self, isa: Isa, parts: &mut Parts, others: &Parts) {
+        let count = parts[0].len();
+        let (parts, others) = (some_of(parts, 0..count), all_of(others));
+        dispatch_accumulators(isa, Merge { parts, others, measure: PhantomData::<M> });
     }
 }
 
+/// The parts that a measure has.
+fn all_of<const P: usize>(parts: &Parts) -> [&[f64]; P] {
+    core::array::from_fn(|p| &parts[p][..])
+}
+
 /// The parts of some outputs.
-pub(super) fn some_of<const P: usize>(
-    parts: &mut [Vec<f64>],
-    some: Range<usize>,
-) -> [&mut [f64]; P] {
+fn some_of<const P: usize>(parts: &mut [Vec<f64>], some: Range<usize>) -> [&mut [f64]; P] {
     let mut parts = parts.iter_mut();
     core::array::from_fn(|_| match parts.next() {
         Some(part) => &mut part[some.clone()],
@@ -253,23 +244,57 @@ impl<M: Measure<P>, const P: usize> Kernel for Ends<'_, '_, M, P> {
         for p in 0..P {
             columns[p] = &parts[p][..count];
         }
+        macro_rules! bounds {
+            ($to:expr, $sum:ident, $lost:expr) => {
+                for i in 0..count {
+                    let found = M::$sum(output(&columns, i), lens[i]);
+                    let found = Interval { off: found.off + lens[i] * $lost, ..found };
+                    let sure = (exact > 0.0) & (lens[i] <= exact) & found.high.is_finite();
+                    let off = if sure { 0.0 } else { found.off };
+                    let own = if short { found.high } else { M::special(output(&columns, i)) };
+                    $to.set(i, Interval { off, ..found }.or_special(own));
+                }
+            };
+        }
         if let Some(to) = first {
-            for i in 0..count {
-                let found = M::first(output(&columns, i), lens[i]);
-                let found = Interval { off: found.off + lens[i] * lost, ..found };
-                let sure = (exact > 0.0) & (lens[i] <= exact) & found.high.is_finite();
-                let off = if sure { 0.0 } else { found.off };
-                let own = if short { found.high } else { M::special(output(&columns, i)) };
-                to.set(i, Interval { off, ..found }.or_special(own));
-            }
+            bounds!(to, first, lost);
         }
         if let Some(to) = second {
-            for i in 0..count {
-                let found = M::second(output(&columns, i), lens[i]);
-                let sure = (exact > 0.0) & (lens[i] <= exact) & found.high.is_finite();
-                let off = if sure { 0.0 } else { found.off };
-                let own = if short { found.high } else { M::special(output(&columns, i)) };
-                to.set(i, Interval { off, ..found }.or_special(own));
+            bounds!(to, second, 0.0);
+        }
+    }
+}
+
+/// Adds the parts of other elements of the same outputs.
+struct Merge<'a, M, const P: usize> {
+    parts: [&'a mut [f64]; P],
+    others: [&'a [f64]; P],
+    measure: PhantomData<M>,
+}
+
+impl<M: Measure<P>, const P: usize> Kernel for Merge<'_, M, P> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Merge { parts, others, .. } = self;
+        let count = others[0].len();
+        for first in (0..count).step_by(S::LANES) {
+            let some = first..count.min(first + S::LANES);
+            let (mut own, mut more) = ([[0.0; MOST_LANES]; P], [[0.0; MOST_LANES]; P]);
+            // SAFETY: the buffers hold the widest vector; the caller has the instructions.
+            unsafe {
+                let (mut acc, mut beside) = ([S::splat(0.0); P], [S::splat(0.0); P]);
+                for p in 0..P {
+                    own[p][..some.len()].copy_from_slice(&parts[p][some.clone()]);
+                    more[p][..some.len()].copy_from_slice(&others[p][some.clone()]);
+                    (acc[p], beside[p]) = (S::load(own[p].as_ptr()), S::load(more[p].as_ptr()));
+                }
+                M::join::<S>(&mut acc, beside, S::splat(1.0));
+                for p in 0..P {
+                    S::store(acc[p], own[p].as_mut_ptr());
+                    parts[p][some.clone()].copy_from_slice(&own[p][..some.len()]);
+                }
             }
         }
     }
@@ -306,9 +331,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Columns<'_, O, M, P>
         unsafe {
             let one = S::splat(black_box(1.0));
             if columns < S::LANES {
-                return self.narrow::<S>(one);
+                return self.narrow::<S, false>(one);
             } else if columns < group {
-                return self.halves::<S>(one);
+                return self.narrow::<S, true>(one);
             }
             let mut column = 0;
             while column < columns {
@@ -380,66 +405,53 @@ impl<O: Operands, M: Measure<P>, const P: usize> Columns<'_, O, M, P> {
         *acc = now;
     }
 
-    /// The same for a table that is a vector wide but no group: the first columns and the last ones,
-    /// some of which both have.
+    /// The same for a table that is no group wide: the first columns and the last ones, of which both
+    /// vectors have some. `WHOLE` says that they are whole.
     #[inline(always)]
-    unsafe fn halves<S: Simd>(&mut self, one: S::F) {
+    unsafe fn narrow<S: Simd, const WHOLE: bool>(&mut self, one: S::F) {
         let [table, other] = self.tables;
-        let last = table.columns() - S::LANES;
+        let columns = table.columns();
+        let some = if WHOLE { S::LANES } else { columns };
+        let last = columns - some;
         let ends = |table: Table<'_, O::Item>, row: usize| {
             let mut both = [<O::Item as Zeroable>::zeroed(); 2 * MOST_LANES];
             let row = table.row(row);
-            both[..S::LANES].copy_from_slice(&row[..S::LANES]);
-            both[S::LANES..2 * S::LANES].copy_from_slice(&row[last..]);
+            if WHOLE {
+                both[..S::LANES].copy_from_slice(&row[..S::LANES]);
+                both[S::LANES..2 * S::LANES].copy_from_slice(&row[last..]);
+            } else {
+                for (to, &x) in both.iter_mut().zip(row) {
+                    *to = x;
+                }
+            }
             both
         };
-        // SAFETY: whole vectors of the parts, which are as long as the table is wide, and a group in
-        // `both`.
+        let mut lanes = [[[0.0; MOST_LANES]; 2]; P];
+        for (lanes, part) in lanes.iter_mut().zip(&self.parts) {
+            lanes[0][..some].copy_from_slice(&part[..some]);
+            lanes[1][..some].copy_from_slice(&part[last..]);
+        }
+        // SAFETY: the buffers hold a vector each, and `both` a group.
         unsafe {
             let mut acc = [[S::splat(0.0); P]; 2];
             for p in 0..P {
-                acc[0][p] = S::load(self.parts[p].as_ptr());
-                acc[1][p] = S::load(self.parts[p][last..].as_ptr());
+                acc[0][p] = S::load(lanes[p][0].as_ptr());
+                acc[1][p] = S::load(lanes[p][1].as_ptr());
             }
             for row in 0..table.rows() {
-                let beside = if O::PAIRED {
-                    ends(other, row)
-                } else {
-                    [<O::Item as Zeroable>::zeroed(); 2 * MOST_LANES]
-                };
-                let [a, b] = O::load::<S>(ends(table, row).as_ptr(), beside.as_ptr());
+                let items = ends(table, row);
+                let beside = if O::PAIRED { ends(other, row) } else { items };
+                let [a, b] = O::load::<S>(items.as_ptr(), beside.as_ptr());
                 M::step::<S>(&mut acc[0], a, one);
                 M::step::<S>(&mut acc[1], b, one);
             }
             for p in 0..P {
-                S::store(acc[0][p], self.parts[p].as_mut_ptr());
-                S::store(acc[1][p], self.parts[p][last..].as_mut_ptr());
-            }
-        }
-    }
-
-    /// The same for a narrower one.
-    #[inline(always)]
-    unsafe fn narrow<S: Simd>(&mut self, one: S::F) {
-        let [table, other] = self.tables;
-        let mut lanes = [[0.0; MOST_LANES]; P];
-        for (lanes, part) in lanes.iter_mut().zip(&self.parts) {
-            lanes[..table.columns()].copy_from_slice(part);
-        }
-        // SAFETY: the buffers hold a vector.
-        unsafe {
-            let mut acc = [S::splat(0.0); P];
-            for p in 0..P {
-                acc[p] = S::load(lanes[p].as_ptr());
-            }
-            for row in 0..table.rows() {
-                let padded = pad::<O>([table.row(row), other.row(row)]);
-                let [a, _] = O::load::<S>(padded[0].as_ptr(), padded[1].as_ptr());
-                M::step::<S>(&mut acc, a, one);
-            }
-            for p in 0..P {
-                S::store(acc[p], lanes[p].as_mut_ptr());
-                self.parts[p].copy_from_slice(&lanes[p][..table.columns()]);
+                S::store(acc[0][p], lanes[p][0].as_mut_ptr());
+                S::store(acc[1][p], lanes[p][1].as_mut_ptr());
+                // Of fewer columns the first vector has all.
+                let which = usize::from(last > 0);
+                self.parts[p][last..].copy_from_slice(&lanes[p][which][..some]);
+                self.parts[p][..some].copy_from_slice(&lanes[p][0][..some]);
             }
         }
     }

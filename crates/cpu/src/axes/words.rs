@@ -3,7 +3,9 @@
 //! What differs between types of one width is then a word that an element is combined
 //! with, and not another loop: an operation is compiled for each width.
 
+use super::ends::{Found, in_lanes_of_f32, in_lanes_of_f64};
 use super::extremes::Asked;
+use crate::simd::Simd;
 use core::ops::{BitAnd, BitOr, BitXor, Not};
 use warpfold_core::DType;
 use warpfold_core::element::Key;
@@ -32,6 +34,14 @@ pub(super) trait Word:
     /// Whether the float with these bits is not above that one, compared as floats are where they are of
     /// 32 or 64 bits.
     fn is_at_most(self, other: Self) -> bool;
+    /// What is found of floats in lanes: see [`ends`](super::ends). `None` where there are no vectors of
+    /// such floats.
+    ///
+    /// # Safety
+    /// See [`Simd`]; there are as many elements as a vector has, at least.
+    unsafe fn in_lanes<S: Simd, const LOW: bool, const HIGH: bool>(
+        items: &[Self],
+    ) -> Option<Found<Self>>;
     /// Writes the extremes of rows of floats, `column` elements from the beginning of each, or the NaN
     /// where there is one; `false` where there are no such instructions. Subnormals are not to be taken for zeros.
     ///
@@ -90,7 +100,7 @@ macro_rules! few_ends {
 }
 
 macro_rules! word {
-    ($($word:ident, |$bits:ident| $float:expr, |$rows:ident, $column:ident, $asked:ident, $nan:ident, $to:ident| $few:expr;)*) => {$(
+    ($($word:ident, |$bits:ident| $float:expr, |$items:ident| $lanes:expr, |$rows:ident, $column:ident, $asked:ident, $nan:ident, $to:ident| $few:expr;)*) => {$(
         impl Word for $word {
             #[inline(always)]
             fn of(bits: u64) -> Self {
@@ -128,6 +138,12 @@ macro_rules! word {
                 one <= $float
             }
             #[inline(always)]
+            unsafe fn in_lanes<S: Simd, const LOW: bool, const HIGH: bool>(
+                $items: &[Self],
+            ) -> Option<Found<Self>> {
+                $lanes
+            }
+            #[inline(always)]
             unsafe fn few_ends<const N: usize>(
                 $rows: &[*const Self],
                 $column: usize,
@@ -140,10 +156,12 @@ macro_rules! word {
     )*};
 }
 word! {
-    i8, |bits| bits.by_value(), |_rows, _column, _asked, _nan, _to| false;
-    i16, |bits| bits.by_value(), |_rows, _column, _asked, _nan, _to| false;
-    i32, |bits| f32::from_bits(bits.cast_unsigned()), |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f32, u32);
-    i64, |bits| f64::from_bits(bits.cast_unsigned()), |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f64, u64);
+    i8, |bits| bits.by_value(), |_items| None, |_rows, _column, _asked, _nan, _to| false;
+    i16, |bits| bits.by_value(), |_items| None, |_rows, _column, _asked, _nan, _to| false;
+    // SAFETY: passed on from the caller.
+    i32, |bits| f32::from_bits(bits.cast_unsigned()), |items| Some(unsafe { in_lanes_of_f32::<S, LOW, HIGH>(items) }), |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f32, u32);
+    // SAFETY: as above.
+    i64, |bits| f64::from_bits(bits.cast_unsigned()), |items| Some(unsafe { in_lanes_of_f64::<S, LOW, HIGH>(items) }), |rows, column, asked, nan, to| few_ends!(rows, column, asked, nan, to, f64, u64);
 }
 
 /// Calls a generic function with the word of so many bytes.

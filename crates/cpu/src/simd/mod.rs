@@ -6,10 +6,6 @@
 //! instruction set.
 
 /// Functions of [`Simd`] that are an instruction or two: `name(arguments) -> result = expression;`.
-#[cfg_attr(
-    not(any(x86_vectors, neon_vectors)),
-    expect(unused_macros, reason = "others have arrays")
-)]
 macro_rules! instructions {
     ($($name:ident($($argument:tt: $type:ty),*) $(-> $out:ty)? = $body:expr;)*) => {$(
         #[inline(always)]

@@ -83,28 +83,22 @@ impl Simd for Neon {
         abs(a: F) -> F = each!(vabsq_f64, a);
         max(a: F, b: F) -> F = each!(|a, b| vbslq_f64(vcgtq_f64(a, b), a, b), a, b);
         min(a: F, b: F) -> F = each!(|a, b| vbslq_f64(vcltq_f64(a, b), a, b), a, b);
-    }
-    #[inline(always)]
-    unsafe fn or_unordered(acc: F, a: F, b: F) -> F {
-        let odd = |acc, a, b| unsafe {
-            let same = vandq_u64(vceqq_f64(a, a), vceqq_f64(b, b));
-            number(vorrq_u64(bits(acc), vceqzq_u64(same)))
+        or_unordered(acc: F, a: F, b: F) -> F = {
+            let odd = |acc, a, b| {
+                let same = vandq_u64(vceqq_f64(a, a), vceqq_f64(b, b));
+                number(vorrq_u64(bits(acc), vceqzq_u64(same)))
+            };
+            each!(odd, acc, a, b)
         };
-        each!(odd, acc, a, b)
-    }
-    #[inline(always)]
-    unsafe fn lookup(table: &[u64; 64], n: F) -> F {
-        let found = |n: float64x2_t| unsafe {
-            let n = bits(n);
-            let places = [vgetq_lane_u64::<0>(n), vgetq_lane_u64::<1>(n)];
-            number(vld1q_u64(places.map(|n| table[n as usize % 64]).as_ptr()))
+        lookup(table: &[u64; 64], n: F) -> F = {
+            let found = |n: float64x2_t| {
+                let n = bits(n);
+                let places = [vgetq_lane_u64::<0>(n), vgetq_lane_u64::<1>(n)];
+                number(vld1q_u64(places.map(|n| table[n as usize % 64]).as_ptr()))
+            };
+            each!(found, n)
         };
-        each!(found, n)
-    }
-    instructions! {
         add_exponent(x: F, n: F) -> F = each!(|x, n| number(vaddq_u64(bits(x), vshlq_n_u64::<46>(bits(n)))), x, n);
-    }
-    instructions! {
         magnitudes([least, most]: [F; 2], x: F) -> [F; 2] = {
             let x = each!(vabsq_f64, x);
             let less = each!(|x| number(vsubq_u64(bits(x), vdupq_n_u64(1))), x);
@@ -128,16 +122,11 @@ impl Simd for Neon {
             [vpaddq_f64(pair(v[0]), pair(v[1])), vpaddq_f64(pair(v[2]), pair(v[3]))]
         };
         wsplat(x: u32) -> W = [vdupq_n_u32(x); 2];
-    }
-    #[inline(always)]
-    unsafe fn wload(p: *const u32) -> W {
-        // By bytes: words of shorter elements lie anywhere.
-        unsafe {
+        wload(p: *const u32) -> W = {
+            // By bytes: words of shorter elements lie anywhere.
             let p: *const u8 = p.cast();
             [vreinterpretq_u32_u8(vld1q_u8(p)), vreinterpretq_u32_u8(vld1q_u8(p.add(16)))]
-        }
-    }
-    instructions! {
+        };
         wstore(v: W, p: *mut u32) = {
             vst1q_u32(p, v[0]);
             vst1q_u32(p.add(4), v[1]);
@@ -148,51 +137,41 @@ impl Simd for Neon {
         wmin(a: W, b: W) -> W = each!(vminq_u32, a, b);
         wleast(a: W, b: W) -> W = each!(|a, b| vbslq_u32(vcltq_f32(vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)), a, b), a, b);
         wgreatest(a: W, b: W) -> W = each!(|a, b| vbslq_u32(vcgtq_f32(vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)), a, b), a, b);
-    }
-    #[inline(always)]
-    unsafe fn wor_unordered(acc: W, a: W, b: W) -> W {
-        let odd = |acc, a, b| unsafe {
-            let [a, b] = [vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)];
-            vornq_u32(acc, vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)))
+        wor_unordered(acc: W, a: W, b: W) -> W = {
+            let odd = |acc, a, b| {
+                let [a, b] = [vreinterpretq_f32_u32(a), vreinterpretq_f32_u32(b)];
+                vornq_u32(acc, vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)))
+            };
+            each!(odd, acc, a, b)
         };
-        each!(odd, acc, a, b)
-    }
-    instructions! {
         wand(a: W, b: W) -> W = each!(vandq_u32, a, b);
         wxor(a: W, b: W) -> W = each!(veorq_u32, a, b);
-    }
-    #[inline(always)]
-    unsafe fn sum_bytes(acc: W, a: W) -> W {
-        let sum = |acc, a| unsafe {
-            let words = vpaddlq_u16(vpaddlq_u8(vreinterpretq_u8_u32(a)));
-            vreinterpretq_u32_u64(vpadalq_u32(vreinterpretq_u64_u32(acc), words))
+        sum_bytes(acc: W, a: W) -> W = {
+            let sum = |acc, a| {
+                let words = vpaddlq_u16(vpaddlq_u8(vreinterpretq_u8_u32(a)));
+                vreinterpretq_u32_u64(vpadalq_u32(vreinterpretq_u64_u32(acc), words))
+            };
+            each!(sum, acc, a)
         };
-        each!(sum, acc, a)
-    }
-    instructions! {
         add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) = {
             let words = vmovl_u32(vreinterpret_u32_u8(vld1_u8(p.cast())));
             let beside = vld1q_u64(beside.as_ptr());
             let sum = vaddq_u64(vld1q_u64(to.as_ptr()), vaddq_u64(words, beside));
             vst1q_u64(to.as_mut_ptr(), sum);
         };
-    }
-    #[inline(always)]
-    unsafe fn dadd_bits(acc: W, x: F) -> W {
-        let add = |acc, x| unsafe {
-            vreinterpretq_u32_u64(vaddq_u64(vreinterpretq_u64_u32(acc), bits(x)))
+        dadd_bits(acc: W, x: F) -> W = {
+            let add = |acc, x| {
+                vreinterpretq_u32_u64(vaddq_u64(vreinterpretq_u64_u32(acc), bits(x)))
+            };
+            each!(add, acc, x)
         };
-        each!(add, acc, x)
-    }
-    #[inline(always)]
-    unsafe fn widen(a: W) -> (F, F) {
-        let wide = |words| unsafe {
-            let floats = vreinterpretq_f32_u32(words);
-            [vcvt_f64_f32(vget_low_f32(floats)), vcvt_high_f64_f32(floats)]
+        widen(a: W) -> (F, F) = {
+            let wide = |words| {
+                let floats = vreinterpretq_f32_u32(words);
+                [vcvt_f64_f32(vget_low_f32(floats)), vcvt_high_f64_f32(floats)]
+            };
+            (wide(a[0]), wide(a[1]))
         };
-        (wide(a[0]), wide(a[1]))
-    }
-    instructions! {
         load_f16(p: *const u16) -> W = {
             let halves = vreinterpretq_u16_u8(vld1q_u8(p.cast()));
             [f16_to_f32(vget_low_u16(halves)), f16_to_f32(vget_high_u16(halves))]
