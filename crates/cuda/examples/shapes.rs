@@ -11,7 +11,8 @@
 //!
 //! `--walk views` walks every case as any view is walked, `--walk tables` none that
 //! other kernels can serve, and `--walk abreast` has several outputs a thread wherever
-//! these have few elements.
+//! these have few elements. `--walk each` walks a case in every way, once for each: its line has a word for
+//! each, `CHOSEN=WALK/KERNEL=SECONDS`, with a dash for spaces.
 //!
 //! Calls follow one another without a wait, each on the next part of a buffer of
 //! 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
@@ -36,6 +37,8 @@ const ROUNDS: usize = 5;
 /// Bytes that a round reads, if that takes no more calls than the most.
 const ROUND: u64 = 4 << 30;
 const MOST_CALLS: u64 = 200;
+/// Seconds of a round at most, where it is more than a few calls.
+const LONGEST: f64 = 4e-3;
 
 /// Floats between 0 and 1, integers, truth values.
 fn piece(dtype: DType) -> Vec<u8> {
@@ -61,6 +64,11 @@ struct Case {
 }
 
 impl Case {
+    /// Bytes of a part of the buffer that has its view.
+    fn room(&self) -> u64 {
+        (self.span * self.dtype.size() as u64).next_multiple_of(256)
+    }
+
     fn parse(line: &str) -> Option<Case> {
         fn list<T: std::str::FromStr>(word: &str) -> Option<Vec<T>> {
             word.split(',').map(|item| item.parse().ok()).collect()
@@ -82,7 +90,9 @@ impl Case {
 }
 
 struct Bench {
-    engine: Engine,
+    device: Arc<dyn Device>,
+    /// Those of each way that is asked for, and what it is called.
+    engines: Vec<(&'static str, Engine)>,
     stream: Stream,
     buffer: Buffer<'static>,
     /// Where answers go, large enough for those of any case.
@@ -103,73 +113,104 @@ impl Bench {
         Ok(())
     }
 
-    /// The seconds of a call; `None` where no kernel makes numbers.
-    fn seconds(&mut self, case: &Case) -> warpfold_cuda::Result<Option<f64>> {
-        self.fill(case.dtype)?;
+    /// A case's view of part of the buffer.
+    fn view(&self, case: &Case, part: u64) -> DeviceView {
         let size = case.dtype.size() as u64;
-        let span = (case.span * size).next_multiple_of(256);
-        let calls = (ROUND / span).clamp(4, MOST_CALLS);
-        let parts = (BUFFER / span).max(1);
-        let view = DeviceView {
-            address: self.buffer.address(),
+        DeviceView {
+            address: self.buffer.address() + part * case.room() + case.offset * size,
             dtype: case.dtype,
             shape: case.shape.clone(),
             strides: case.strides.iter().map(|&s| s * case.dtype.size().cast_signed()).collect(),
-        };
-        let mut times = Vec::new();
-        for _ in 0..=ROUNDS {
+        }
+    }
+
+    /// The seconds of a call; `None` where no kernel makes numbers.
+    fn seconds(&self, case: &Case, engine: &Engine) -> warpfold_cuda::Result<Option<f64>> {
+        let parts = (BUFFER / case.room()).max(1);
+        let round = |calls: u64| -> warpfold_cuda::Result<Option<f64>> {
             let begin = Instant::now();
             for call in 0..calls {
-                let at = self.buffer.address() + call % parts * span + case.offset * size;
-                let view = DeviceView { address: at, ..view.clone() };
-                let Bench { engine, to, stream, .. } = self;
+                let (view, to) = (self.view(case, call % parts), self.to.address());
                 // SAFETY: the view's elements lie within a part of the buffer,
                 // which is full, and `to` has room for the answers of any case.
-                let made = unsafe {
-                    engine.numbers_into(case.op, &view, &case.reduced, to.address(), *stream)?
-                };
+                let made =
+                    unsafe { engine.numbers_into(case.op, &view, &case.reduced, to, self.stream)? };
                 if !made {
                     return Ok(None);
                 }
             }
-            self.engine.device().wait(self.stream)?;
-            times.push(begin.elapsed().as_secs_f64() / calls as f64);
+            self.device.wait(self.stream)?;
+            Ok(Some(begin.elapsed().as_secs_f64() / calls as f64))
+        };
+        // The first calls load the kernel.
+        let Some(_) = round(1)? else { return Ok(None) };
+        let Some(one) = round(4)? else { return Ok(None) };
+        let calls = (ROUND / case.room()).min(MOST_CALLS).min((LONGEST / one) as u64).max(4);
+        let times = (0..ROUNDS).map(|_| round(calls)).collect::<Result<Vec<_>, _>>()?;
+        Ok(common::median(times.into_iter().flatten().collect()))
+    }
+
+    /// The seconds of a call, in each way that is asked for.
+    fn answer(&mut self, case: &Case) -> warpfold_cuda::Result<String> {
+        self.fill(case.dtype)?;
+        if let [(_, engine)] = &self.engines[..] {
+            let seconds = self.seconds(case, engine)?;
+            return Ok(seconds.map_or("not made".into(), |seconds| format!("{seconds:e}")));
         }
-        // The first round warms up.
-        times.remove(0);
-        times.sort_by(f64::total_cmp);
-        Ok(Some(times[times.len() / 2]))
+        let mut words: Vec<String> = Vec::new();
+        let mut known = Vec::new();
+        for (name, engine) in &self.engines {
+            let explained = engine.explain(case.op, &self.view(case, 0), &case.reduced)?;
+            let Some(explained) = explained else { continue };
+            let same = known.iter().find(|(other, _)| *other == explained);
+            let seconds = match same {
+                Some(&(_, seconds)) => Some(seconds),
+                None => self.seconds(case, engine)?,
+            };
+            let Some(seconds) = seconds else { continue };
+            let walk = explained.walk.replace(' ', "-");
+            words.push(format!("{name}={walk}/{}={seconds:e}", explained.kernel));
+            known.push((explained, seconds));
+        }
+        Ok(if words.is_empty() { "not made".into() } else { words.join(" ") })
     }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let walk = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => None,
-        ["--walk", "views"] => Some(ForcedWalk::Views),
-        ["--walk", "tables"] => Some(ForcedWalk::Tables),
-        ["--walk", "abreast"] => Some(ForcedWalk::Abreast),
-        _ => return Err("usage: shapes [--walk views|tables|abreast]".into()),
+    let named = [
+        ("chosen", None),
+        ("tables", Some(ForcedWalk::Tables)),
+        ("views", Some(ForcedWalk::Views)),
+        ("abreast", Some(ForcedWalk::Abreast)),
+        ("elements", Some(ForcedWalk::Elements)),
+        ("payloads", Some(ForcedWalk::Payloads)),
+    ];
+    let asked = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => "chosen",
+        ["--walk", walk] if walk == "each" || named.iter().any(|(name, _)| *name == walk) => walk,
+        _ => {
+            let usage = "usage: shapes [--walk views|tables|abreast|elements|payloads|each]";
+            return Err(usage.into());
+        }
     };
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
     let (buffer, to) = (Buffer::new(&device, BUFFER)?, Buffer::new(&device, ANSWERS)?);
-    let mut bench = Bench {
-        engine: Engine::with_shape(device, Shape { walk, ..Shape::default() }),
-        stream,
-        buffer,
-        to,
-        filled: None,
-    };
+    let engines = named
+        .into_iter()
+        .filter(|(name, _)| asked == "each" || *name == asked)
+        .map(|(name, walk)| {
+            let shape = Shape { walk, ..Shape::default() };
+            (name, Engine::with_shape(Arc::clone(&device), shape))
+        })
+        .collect();
+    let mut bench = Bench { device, engines, stream, buffer, to, filled: None };
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         let answer = match Case::parse(&line) {
             None => format!("error: not a case: {line}"),
-            Some(case) => match bench.seconds(&case) {
-                Ok(Some(seconds)) => format!("{seconds:e}"),
-                Ok(None) => "not made".into(),
-                Err(error) => format!("error: {error}"),
-            },
+            Some(case) => bench.answer(&case).unwrap_or_else(|error| format!("error: {error}")),
         };
         println!("{answer}");
         std::io::stdout().flush()?;

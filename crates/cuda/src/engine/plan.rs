@@ -57,6 +57,10 @@ pub enum ForcedWalk {
     Views,
     /// Outputs of few elements abreast; others as views.
     Abreast,
+    /// Everything as views whose elements are found one by one.
+    Elements,
+    /// Everything by a payload for each output.
+    Payloads,
 }
 
 /// The launch that reduces `len` elements of `size` bytes, those of a second

@@ -73,7 +73,8 @@ impl Question {
         // NaNs that are omitted are counted in 32 bits.
         let counts = !answer.omits || u32::try_from(table.elements.len).is_ok();
         let tally = answer.tally().filter(|_| table.is_aligned() && counts);
-        let is_walked = tally.is_some_and(|tally| {
+        let leaves = forced == Some(ForcedWalk::Payloads);
+        let is_walked = tally.filter(|_| !leaves).is_some_and(|tally| {
             // Rows and columns have no kernels that omit NaNs, and payloads tell how many
             // there are.
             let lacks_tables = answer.omits && !has_long_rows(&table);
@@ -97,7 +98,10 @@ impl Question {
             Some(tally) if tally.is_of_squares() => PACKS_OF_SQUARES,
             _ => PACKS[size.ilog2() as usize],
         };
-        let large = bytes > least || forced.is_some();
+        let large = match forced {
+            Some(walk) => walk != ForcedWalk::Elements,
+            None => bytes > least,
+        };
         let packs = || {
             tally.filter(|_| large)?.packs(view.dtype)?;
             Layout::packs(view.address, size, kept, reduced)

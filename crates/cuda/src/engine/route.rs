@@ -16,6 +16,7 @@ use super::columns::Columns;
 use super::gathered::GatheredRows;
 use super::kernels::{self, Tally};
 use super::layout::Layout;
+use super::plan::ForcedWalk;
 use super::question::Question;
 use super::short_rows::{self, MOST_BYTES as MOST_SHORT_ROW, ShortRows};
 use super::strided::{BLOCK_ELEMENTS, Strided};
@@ -42,35 +43,41 @@ const LONG_SUM: usize = 128 << 10;
 /// those of 800 KB 1.15 times as long; of 40 decades 0.5 and 0.8 times.
 ///
 /// The same of squares of bf16 in tables of more than 16 MiB, and of f32 of more than 1 GiB; of f16, of which
-/// nothing is far apart. Those of f64 are a view's as long as blocks leave parts of far elements to the last one. Over 320
-/// tables and 176 of longer rows, longer ones take a view 1.3 to 1.7 times as long (bf16), 1.0 to 1.5 (f32), 1.3 to 2
-/// (f16) and 0.95 to 1.2 times (f64), of 600 decades 0.34 to 0.55.
+/// nothing is far apart, in tables of more than 1 MiB. Those of f64 are a view's as long as blocks leave parts of
+/// far elements to the last one. Over 320 tables and 176 of longer rows, longer ones take a view 1.3 to 1.7 times
+/// as long (bf16), 1.0 to 1.5 (f32), 1.15 to 2 (f16) and 0.95 to 1.2 times (f64), of 600 decades 0.34 to 0.55.
 const LONGEST_ROW: usize = 256 << 10;
-const LONGEST_ROW_OF_F16: usize = 8 << 10;
+const LONGEST_ROW_OF_F16: usize = 3 << 10;
 /// Bytes of a table of float rows of more than half of what the lanes of a warp take that keep a
 /// view busy: three times as many of rows that are longer than that, which leave payloads
 /// elsewhere. Measured on an H200 over 350 tables: of f64 of 1 to 8 KiB views take 0.54 to 0.95 of
 /// the time, of squares of shorter floats of 1 to 2 KiB 0.32 to 0.78.
 const BUSY: usize = 8 << 20;
 /// Bytes of a table whose blocks have little to read.
-const MODEST: usize = 16 << 20;
-/// Bytes of a row of a table that leave most of a block idle, and bytes that do so however few
-/// rows it has, where what is reduced is no sum of floats.
+pub(super) const MODEST: usize = 16 << 20;
+/// Bytes of a row of a table that leave most of a block idle, and bytes that do so in a table alone, where
+/// what is reduced is no sum of floats.
 pub(super) const NARROW: usize = 64;
-const NARROWEST: usize = 8;
-/// Bytes of a table, by those of an element, whose columns a view serves better where no floats are
-/// summed.
-const SMALL_COLUMNS: [usize; 4] = [4 * SMALL, 2 * SMALL, MODEST, MODEST];
-/// Elements of a table whose rows do, of any length, and four times as many of long ones. Measured on an
-/// H200 over 560 tables, 70 of them beside torch: views of these take as long as rows, mostly the 9 us of a
-/// launch, positions of f64 and both ends of f32 0.73 to 0.97 of the time; of 2^22 elements in rows of 20
-/// twice the time.
+const NARROWEST: usize = 4;
+/// Rows of columns that narrow tables side by side take a view for. Fewer of them are a thread's; more are
+/// shared by the threads of a block, which read what lies together.
+const ROWS_OF_NARROW: core::ops::Range<usize> = 8..2048;
+/// Bytes of a row of a table, and its rows, that keep blocks of columns waiting for each other in tables of
+/// up to 16 MiB. This and the three before were chosen for 982 tables drawn at random, all walks of which were
+/// timed on an H200 (`benches/routes.py`): what is chosen takes 1.023 times as long as the quickest walk,
+/// 2.0 times at worst.
+const WIDE: usize = 256;
+const TALL: usize = 64;
+/// Elements of a table whose rows a view serves better, of any length, and four times as many of long ones.
+/// Measured on an H200 over 560 tables, 70 of them beside torch: views of these take as long as rows, mostly the
+/// 9 us of a launch, positions of f64 and both ends of f32 0.73 to 0.97 of the time; of 2^22 elements in rows of
+/// 20 twice the time.
 const SMALL_ROWS: usize = 1 << 20;
 const LONG_ENOUGH: usize = 1000;
-/// Bytes of a row that is neither short nor long enough for what comes at its ends.
-const SCATTERED_ROWS: core::ops::RangeInclusive<usize> = 384..=MOST_SHORT_ROW;
-/// Rows of columns that narrow tables take a view for.
-const FEW_ROWS: usize = 8;
+/// Bytes of a row that is neither short nor long enough for what comes at its ends. Measured on an H200 over
+/// 26 tables drawn at random: rows of 132 to 2000 bytes that are aligned in many ways take 1.06 to 1.5 times as
+/// long as a view, and those of 88 to 116 bytes 0.35 to 0.95.
+const SCATTERED_ROWS: core::ops::RangeInclusive<usize> = 129..=MOST_SHORT_ROW;
 
 /// What of a device decides: its limits, and the shapes that a caller forces.
 #[derive(Clone, Copy, Debug)]
@@ -181,12 +188,14 @@ impl Question {
 
 /// The walk over a table.
 fn walk<'a>(answer: Answer, table: &'a Table, device: Machine<'_>) -> Option<Walk<'a>> {
+    let forced = device.shape.walk == Some(ForcedWalk::Payloads);
     if answer.tally().is_some_and(|tally| !has_kernels(tally, table))
         && !leaves_payloads(answer, table)
+        && !forced
     {
         return GatheredRows::plan(answer, table, device).map(Walk::GatheredRows);
     }
-    if answer.omits {
+    if answer.omits || forced {
         return PayloadPlan::of(answer, table, device).map(Walk::Payloads);
     }
     let rows = ShortRows::plan(answer, table, device).map(Walk::ShortRows);
@@ -221,7 +230,7 @@ pub(super) fn leaves_payloads(answer: Answer, table: &Table) -> bool {
         }
         Some(Tally::Squares | Tally::Variances) => {
             let (most_bytes, most_row) = match table.dtype {
-                DType::F16 => (MODEST, LONGEST_ROW_OF_F16),
+                DType::F16 => (SMALL, LONGEST_ROW_OF_F16),
                 DType::BF16 => (MODEST, LONGEST_ROW),
                 DType::F32 => (1 << 30, LONGEST_ROW),
                 _ => (0, BLOCK_ELEMENTS * table.dtype.size()),
@@ -230,6 +239,15 @@ pub(super) fn leaves_payloads(answer: Answer, table: &Table) -> bool {
         }
         Some(_) => false,
     }
+}
+
+/// Whether rows are aligned in many ways: those with something between them, and those of no whole number of
+/// vectors.
+pub(super) fn is_ragged(table: &Table) -> bool {
+    let size = table.dtype.size();
+    let row = table.elements.len.saturating_mul(size);
+    let apart = table.outputs.dims.last().is_some_and(|d| d.strides[0] != row.cast_signed());
+    apart || size >= 4 && !row.is_multiple_of(ROW_ALIGNMENT)
 }
 
 /// Whether the walk over any view serves a table best.
@@ -261,23 +279,16 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
             false => MODEST,
         };
         let most_row = if sums && bytes > MODEST { LONG_SUM } else { usize::MAX };
-        // Rows with something between them are aligned in as many ways, as are those of no
-        // whole number of vectors.
-        let apart = table.outputs.dims.last().is_some_and(|d| d.strides[0] != row.cast_signed());
-        let ragged = apart || size >= 4 && !row.is_multiple_of(ROW_ALIGNMENT);
-        let of_a_warp = row <= short_rows::most_bytes(answer, table.dtype);
+        let of_a_warp = row <= short_rows::most_bytes(answer, table);
         let small = elements <= if len >= LONG_ENOUGH { 4 * SMALL_ROWS } else { SMALL_ROWS };
         many || small
             || !of_a_warp && bytes <= most_bytes && row <= most_row
-            || !sums && ragged && SCATTERED_ROWS.contains(&row)
+            || !sums && is_ragged(table) && SCATTERED_ROWS.contains(&row)
     } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
         let (tables, width) = (columns.tables(), columns.columns * size);
-        let idle = width < NARROW && len >= FEW_ROWS || width < NARROWEST;
-        let most = match answer.tally() {
-            Some(Tally::Sums) => SMALL,
-            _ => SMALL_COLUMNS[size.ilog2() as usize],
-        };
-        sums || bytes <= most || tables > 1 && idle
+        let idle = tables > 1 && width < NARROW && ROWS_OF_NARROW.contains(&len);
+        let waits = width > WIDE && len >= TALL && bytes <= MODEST;
+        sums || bytes <= SMALL || width <= NARROWEST || idle || waits
     } else {
         true
     }
