@@ -27,6 +27,7 @@ enum Ask : u32 {
     VARIANCE,
     DEVIATION,
     ROOT,
+    NUMBERS,
 };
 
 // Where the superaccumulator of a sum begins, and its limbs.

@@ -17,6 +17,8 @@ struct QuickSum : FewOf<FloatTotal<T>> {
     static constexpr bool LONG = sizeof(Bits) == 8, MAY_BE_LOST = true;
 
     f64 sum = 0.0, error = 0.0;
+    // NaNs that are as if they were not there: of a thread, as no word says it.
+    u32 missing = 0;
 
     // The second sum, or NaN where it is not exact.
     static __device__ __forceinline__ f64 checked(const Double &errors, bool holds)
@@ -86,7 +88,7 @@ struct QuickSum : FewOf<FloatTotal<T>> {
                 return is_exact;
             }
             if (all.lo == 0.0) {
-                answer = narrow<T>(quotient(all.hi, asked.n));
+                answer = asked.n == 0 ? NOT_A_NUMBER<T> : narrow<T>(quotient(all.hi, asked.n));
                 return is_exact;
             }
             // Off by less than 2^-52 of itself for what is in `lo`, and by 2^-53 for the division.
@@ -99,7 +101,7 @@ struct QuickSum : FewOf<FloatTotal<T>> {
     __device__ __forceinline__ bool write(void *out, u64 place, const Asked &asked) const
     {
         Bits bits;
-        const bool is_sure = answer(bits, asked);
+        const bool is_sure = answer(bits, without(asked, missing));
         if (is_sure)
             static_cast<Bits *>(out)[place] = bits;
         return is_sure;

@@ -5,6 +5,7 @@
 // tile_differences.cuh, for what can be subtracted, or tile_parts.cuh:
 //
 //     Item, Asked, Own              elements, what is asked of a segment, and what a warp has in shared memory besides
+//     FILLS                         whether it takes what changes nothing in the place of NaNs that are omitted
 //     begin()                       before the first tile of segments that follow each other
 //     take(stage, tile, asked_of)   whether the segments of a tile that is there are exact so far; `asked_of` says what is asked of n elements
 //     finish(asked_of)              after the last one
@@ -124,6 +125,26 @@ struct TileRun {
                 vector = filled;
             else if (at < from || at + Shape::V > to)
                 vector = keep<T, int(Shape::V)>(vector, int(at) - int(from), int(to - from), filled);
+        }
+    }
+
+    // Puts `fill` in the place of NaNs; the thread's own.
+    static __device__ __noinline__ void omit(uint4 *stage, u64 fill)
+    {
+        constexpr u32 SIZE = Shape::SIZE, WORDS = SIZE < 4 ? 1 : SIZE / 4, OF_ONE = SIZE < 4 ? 0xffff : ~0u;
+        const u32 filled = Units<T, int(Shape::V)>::filled(typename Shape::Bits(fill)).x;
+#pragma unroll 1
+        for (u32 w = 0; w < Shape::VECTORS; ++w) {
+            uint4 &vector = stage[Shape::at(threadIdx.x, w)];
+            u32 words[4] = {vector.x, vector.y, vector.z, vector.w};
+#pragma unroll
+            for (u32 i = 0; i < Shape::V; ++i) {
+                const u32 mask = Element<T>::is_nan(item<T>(vector, int(i))) ? OF_ONE << i * SIZE % 4 * 8 : 0;
+#pragma unroll
+                for (u32 of = i * SIZE / 4; of < i * SIZE / 4 + WORDS; ++of)
+                    words[of] = (words[of] & ~mask) | (filled & mask);
+            }
+            vector = {words[0], words[1], words[2], words[3]};
         }
     }
 };
@@ -287,6 +308,10 @@ __device__ __forceinline__ void walk_tiles(Taker &taker, u32 from, u32 beyond, A
         uint4 *const stage = room.stages[0] + which;
         if (tile == 0 || tile + 1 == tiles)
             run.clip(stage, tile, fill);
+        if constexpr (Taker::FILLS) {
+            if (all.omits())
+                run.omit(stage, fill);
+        }
         const u32 next = here.next;
         if (!taker.take(stage, here, asked_of)) {
             const u32 last = min(here.next, beyond - 1) >> LOG_SOME;

@@ -55,10 +55,13 @@ struct Segments {
     u32 has_initial;
     u32 begin_width, end_width;
     u32 answer_size;    // bytes of an answer
-    u32 ask, absolute;
+    u32 ask, flags;     // those of Layout
     u32 log_groups, most;
     u32 phase;
     u32 needs_elements;
+
+    __device__ __forceinline__ bool is_absolute() const { return (flags & ABSOLUTE) != 0; }
+    __device__ __forceinline__ bool omits() const { return (flags & OMITS) != 0; }
 
     // The word may be in the host's memory, where an atomic operation takes a microsecond.
     __device__ __forceinline__ void tell() const { *static_cast<volatile u32 *>(overflow) = 1; }
@@ -163,6 +166,8 @@ __device__ __forceinline__ void take_span(Acc &acc, const Segments &all, const S
 #pragma unroll
             for (int i = 0; i < N; ++i)
                 some.bits[i] = Units::item(raw[(part + i) / V], (part + i) % V);
+            if (all.omits())
+                omit(acc, some.bits, Bits(asked.fill()));
             const auto number = [&](int unit, int i) { return from + u64(e + (part / V + unit) * lanes) * V + (part % V + i) - before; };
             give<V>(acc, some, number, asked);
         }
@@ -191,6 +196,15 @@ __device__ __forceinline__ void fold_neighbours(Acc &acc, u32 lanes)
 #pragma unroll 1
     for (u32 d = lanes / 2; d > 0; d /= 2)
         acc.merge(from_lane(acc, d));
+}
+
+// What 2^k neighbouring threads have omitted together, of accumulators whose words do not say it; all threads of the warp call it.
+__device__ __forceinline__ u32 omitted_together(u32 missing, u32 lanes)
+{
+#pragma unroll 1
+    for (u32 d = lanes / 2; d > 0; d /= 2)
+        missing += __shfl_xor_sync(ALL_LANES, missing, d);
+    return missing;
 }
 
 // What is long, as functions of their own, which keep the walk small; what fills many registers would go there by way of memory.
@@ -229,12 +243,6 @@ __device__ __forceinline__ bool write_answer(Acc &acc, void *out, u64 i, const t
         return write_apart(acc, out, i, asked);
     return write_if_known(acc, out, i, asked);
 }
-template <class Acc>
-__device__ __noinline__ void write_words(const u64 *words, void *out, u64 i, const typename Acc::Asked asked)
-{
-    Acc::write_wides([&](int w) { return words[w]; }, out, i, asked);
-}
-
 // Folds what all threads of the block have: the first one has all of it then. Between two calls there must be a barrier.
 template <class Acc>
 __device__ __forceinline__ Acc fold_threads(Acc acc)
@@ -270,7 +278,13 @@ template <class Acc>
 struct BlockWides<Acc, true> {
     typename Acc::Wides wides;
     u64 words[Acc::WIDE_WORDS];
+    u32 missing; // NaNs among the elements that are as if they were not there
 };
+template <class Acc>
+__device__ __noinline__ void write_words(const BlockWides<Acc> &block, void *out, u64 i, const typename Acc::Asked asked)
+{
+    Acc::write_wides([&](int w) { return block.words[w]; }, out, i, without(asked, block.missing));
+}
 
 // Adds elements of a segment to superaccumulators and leaves their words; all threads of the block call it.
 template <class Acc>
@@ -281,11 +295,21 @@ __device__ __noinline__ void absorb_span(BlockWides<Acc> &block, const Segments 
     typename Acc::Wides &wides = block.wides;
     __syncthreads();
     wides.clear();
+    if (threadIdx.x == 0)
+        block.missing = 0;
     __syncthreads();
     const Bits *const items = reinterpret_cast<const Bits *>(all.data) + segment.begin + from;
+    u32 missing = 0;
 #pragma unroll 1
-    for (u64 e = threadIdx.x; e < len; e += STRIDED_THREADS)
-        Acc::absorb(wides, items[e], asked);
+    for (u64 e = threadIdx.x; e < len; e += STRIDED_THREADS) {
+        const Bits bits = items[e];
+        if (all.omits() && Element<typename Acc::Item>::is_nan(bits))
+            ++missing;
+        else
+            Acc::absorb(wides, bits, asked);
+    }
+    if (missing != 0)
+        atomicAdd(&block.missing, missing);
     if (all.has_initial && from == 0 && threadIdx.x == 0)
         Acc::absorb(wides, Bits(all.initial), asked);
     __syncthreads();
@@ -367,6 +391,8 @@ __device__ __forceinline__ void take_copy(Acc &acc, const Segments &all, const t
 #pragma unroll
         for (int k = 0; k < N; ++k)
             some.bits[k] = e + k * lanes < len ? items[e + k * lanes] : Bits(asked.fill());
+        if (all.omits())
+            omit(acc, some.bits, Bits(asked.fill()));
         give<1>(acc, some, [&](int unit, int) { return u64(e + unit * lanes); }, asked);
     }
     if (all.has_initial && slot == 0) {
@@ -455,6 +481,8 @@ __device__ __forceinline__ void take_waiting(const Segments &all, SegmentQueue &
                 Quick quick = taken<Quick>(apart(all), span, 0, span.len, lane, 32, asked);
                 __syncwarp();
                 fold_neighbours(quick, 32);
+                if (all.omits())
+                    quick.missing = omitted_together(quick.missing, 32);
                 if (__any_sync(ALL_LANES, lane == 0 && quick.write(all.out, i, asked)))
                     continue;
             }
@@ -600,6 +628,8 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
                 }
                 __syncwarp();
                 fold_neighbours(quick, lanes);
+                if (all.omits())
+                    quick.missing = omitted_together(quick.missing, lanes);
                 bool is_sure = true;
                 if (mine && slot == 0)
                     is_sure = quick.write(all.out, i, asked);
@@ -635,7 +665,7 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
             const auto asked = ask(span.len + all.has_initial);
             absorb_span<Acc>(block, apart(all), span, 0, span.len, asked);
             if (threadIdx.x == 0)
-                write_words<Acc>(block.words, all.out, its, asked);
+                write_words<Acc>(block, all.out, its, asked);
         }
     }
 }
@@ -729,9 +759,11 @@ __device__ __forceinline__ void finish_shared(const Segments &all, BlockWides<Ac
                 absorb_span<Acc>(block, apart(all), span, 0, span.len, asked);
             } else {
                 add_parts(all, block, pieces, run);
+                if (threadIdx.x == 0)
+                    block.missing = acc.missing;
             }
             if (threadIdx.x == 0)
-                write_words<Acc>(block.words, all.out, segment, asked);
+                write_words<Acc>(block, all.out, segment, asked);
             __syncthreads();
         }
     }
@@ -754,7 +786,7 @@ __device__ __forceinline__ void reduce_run(const Segments &all, BlockWides<Acc> 
             absorb_span<Acc>(block, apart(all), span, from, len, asked);
             if (run.is_whole()) {
                 if (threadIdx.x == 0)
-                    write_words<Acc>(block.words, all.out, segment, asked);
+                    write_words<Acc>(block, all.out, segment, asked);
             } else {
                 for (u32 w = threadIdx.x; w < Acc::WIDE_WORDS; w += STRIDED_THREADS)
                     all.wides[u64(slot) * Acc::WIDE_WORDS + w] = block.words[w];

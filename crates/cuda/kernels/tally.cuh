@@ -207,6 +207,9 @@ struct ExtremeOf {
     {
         if constexpr (Format::FLOAT) {
             if (is_of_nan(rank, asked)) {
+                // The largest magnitude of nothing is 0.
+                if (asked.omits && asked.ask == MAGNITUDE)
+                    return 0;
                 if (asked.omits)
                     atomicOr(asked.overflow, 1u);
                 return NOT_A_NUMBER<T>;
@@ -308,7 +311,7 @@ __device__ __forceinline__ void take_vector(ExtremeOf<T> &extreme, const uint4 &
     }
 }
 
-// How many elements are not zero, or NaN.
+// How many elements are not zero, or NaN, or not NaN.
 template <class T>
 struct CountOf {
     using Format = Element<T>;
@@ -326,7 +329,7 @@ struct CountOf {
     {
         if constexpr (Format::FLOAT) {
             const Bits magnitude = Format::magnitude(bits);
-            count += magnitude > (asked.ask == NANS ? Format::INFINITE : Bits(0));
+            count += magnitude > (asked.ask == NANS || asked.ask == NUMBERS ? Format::INFINITE : Bits(0));
         } else {
             count += bits != 0;
         }
@@ -362,6 +365,7 @@ struct CountOf {
         switch (asked.ask) {
         case COUNT: static_cast<u64 *>(out)[place] = asked.n; return;
         case NANS: static_cast<u64 *>(out)[place] = Format::FLOAT ? count : 0; return;
+        case NUMBERS: static_cast<u64 *>(out)[place] = Format::FLOAT ? asked.n - count : asked.n; return;
         case ANY: static_cast<u8 *>(out)[place] = count != 0; return;
         case ALL: static_cast<u8 *>(out)[place] = count == asked.n; return;
         default: static_cast<u64 *>(out)[place] = count;

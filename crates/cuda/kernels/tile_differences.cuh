@@ -5,7 +5,7 @@
 // addition, and ends cost little, be they many or few.
 //
 // Infinities and NaNs are taken out of the tile. How many of each a segment has is a difference, too; where there are some, that is written
-// over what the others make.
+// over what the others make. Where NaNs are omitted it is written before: how many these are, or what infinities make.
 
 #pragma once
 
@@ -89,7 +89,8 @@ struct FloatTerms {
     }
     static __device__ __forceinline__ void write(f64 sum, void *out, u64 place, const Asked &asked)
     {
-        static_cast<Bits *>(out)[place] = narrow<T>(asked.ask == MEAN ? quotient(sum, asked.n) : sum);
+        const Bits bits = narrow<T>(asked.ask == MEAN ? quotient(sum, asked.n) : sum);
+        static_cast<Bits *>(out)[place] = asked.ask == MEAN && asked.n == 0 ? NOT_A_NUMBER<T> : bits;
     }
 };
 
@@ -143,6 +144,7 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
     using typename Base::Room, typename Base::Shape;
     using Base::all, Base::room, Base::first, Base::lane;
     static constexpr u32 VECTORS = Shape::VECTORS, V = Shape::V;
+    static constexpr bool FILLS = Element<Item>::FLOAT && !Terms::HAS_SPECIALS;
 
     struct Own {
         // What is before each vector of a tile, and in all of them.
@@ -264,8 +266,9 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
         return kinds;
     }
 
-    // Writes the answers of segments that have elements that are not finite, and returns how many the open one has.
-    static __device__ __noinline__ u64 write_specials(Room &room, Own &own, u64 kinds, u64 open, Tile tile, Bits *out)
+    // Writes the answers of segments that have elements that are not finite, and returns how many the open one has. Where NaNs are omitted,
+    // segments that have elements and no infinities are left how many of these are NaNs.
+    static __device__ __noinline__ u64 write_specials(Room &room, Own &own, u64 kinds, u64 open, Tile tile, Bits *out, bool omits)
     {
         const u32 lane = threadIdx.x;
         const u64 mine = count(kinds);
@@ -290,8 +293,11 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
             if (is_here && thread < 32)
                 before = ahead[thread] + count(kinds_of[thread] & ((u64(1) << 2 * (end % Shape::EACH)) - 1));
             const u64 other = __shfl_up_sync(ALL_LANES, before, 1), its = before - (lane == 0 ? last : other);
-            if (is_here && its != 0)
-                out[j] = Specials<Item>{has_special(its, IS_NAN), has_special(its, IS_POSITIVE), has_special(its, IS_NEGATIVE)}.bits();
+            const Specials<Item> specials = {!omits && has_special(its, IS_NAN), has_special(its, IS_POSITIVE), has_special(its, IS_NEGATIVE)};
+            if (is_here && specials.any())
+                out[j] = specials.bits();
+            else if (is_here && omits && room.bounds[j] != room.bounds[j + 1])
+                out[j] = Bits(its);
             last = __shfl_sync(ALL_LANES, before, here - 1);
             tile.next += here;
         } while (here == 32 && Base::has_end(room, tile));
@@ -353,6 +359,17 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
         }
         const bool has_specials = Terms::HAS_SPECIALS && (expects || __any_sync(ALL_LANES, specials != 0));
         const Tile begun = tile;
+        const auto note_specials = [&](bool omits) {
+            if constexpr (Terms::HAS_SPECIALS) {
+                __syncwarp();
+                specials = write_specials(room, own, kinds, specials, begun, static_cast<Bits *>(out) + first, omits);
+            }
+        };
+        const bool omits = has_specials && all.omits();
+        if (omits) {
+            note_specials(true);
+            __syncwarp();
+        }
         const auto give = [&](u32 j, Sum sum) {
             Asked its = asked;
             if (its.ask != TOTAL) {
@@ -361,15 +378,18 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
                 if (its.n == 0)
                     return;
             }
+            if constexpr (Terms::HAS_SPECIALS) {
+                // What the thread itself has noted. No segment that is not long has as many elements as infinity's bits say.
+                const u64 noted = omits && this->len(j) != 0 ? static_cast<const Bits *>(out)[first + j] : Bits(0);
+                if (noted >= Element<Item>::INFINITE)
+                    return;
+                its.n -= noted;
+            }
             Terms::write(sum, out, first + j, its);
         };
         exact = subtract(room, own, upto, open, stage, tile, term, give) && exact;
-        if constexpr (Terms::HAS_SPECIALS) {
-            if (has_specials) {
-                __syncwarp();
-                specials = write_specials(room, own, kinds, specials, begun, static_cast<Bits *>(out) + first);
-            }
-        }
+        if (has_specials && !omits)
+            note_specials(false);
         return __all_sync(ALL_LANES, exact) && Terms::hold(range);
     }
 };

@@ -35,6 +35,8 @@ struct TileParts : TileSegments<typename Acc::Item> {
     using Base = TileSegments<Item>;
     using typename Base::Room, typename Base::Shape;
     using Base::all, Base::room, Base::first, Base::groups, Base::lane, Base::unsure;
+    // Extremes know NaNs by their ranks.
+    static constexpr bool FILLS = Element<Item>::FLOAT && Acc::MAY_BE_LOST;
 
     struct Own {
         u64 slots[TILE_GROUPS][Acc::WORDS];

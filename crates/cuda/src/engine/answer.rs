@@ -34,6 +34,8 @@ pub(super) enum Ask {
     Deviation,
     /// The only number of a state: of a product, and of a sum of exponentials.
     Root,
+    /// How many elements are no NaNs.
+    Numbers,
 }
 
 /// An operation whose answers are finished on the device.
@@ -124,7 +126,9 @@ impl Answer {
             Ask::Total if of_squares => Tally::Squares,
             Ask::Total | Ask::Mean => Tally::Sums,
             Ask::Least | Ask::Greatest | Ask::Magnitude => Tally::Extremes,
-            Ask::Count | Ask::Nonzero | Ask::Nans | Ask::Any | Ask::All => Tally::Counts,
+            Ask::Count | Ask::Nonzero | Ask::Nans | Ask::Any | Ask::All | Ask::Numbers => {
+                Tally::Counts
+            }
             Ask::ArgMin | Ask::ArgMax => Tally::Positions,
             Ask::And | Ask::Or | Ask::Xor => Tally::Bits,
             Ask::Root if self.kind == Kind::Prod => Tally::Products,
@@ -144,6 +148,17 @@ impl Answer {
         let has_initial = self.initial.is_some();
         let flags = [self.kind == Kind::AbsSum, self.omits, self.tells, has_initial];
         flags.iter().rev().fold(0, |all, &flag| all << 1 | u32::from(flag))
+    }
+
+    /// The same of accumulators that say nothing of NaNs: of those that count, which need not know
+    /// how many are omitted.
+    pub(super) fn of_counts(self) -> Answer {
+        match self.ask {
+            Ask::Count if self.omits => Answer { ask: Ask::Numbers, omits: false, ..self },
+            // NaNs are not zero.
+            Ask::All => Answer { omits: false, ..self },
+            _ => self,
+        }
     }
 
     /// How payloads become numbers: `Manner` in `kernels/finish.cuh`.

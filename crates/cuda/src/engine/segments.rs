@@ -1,7 +1,7 @@
 //! Segments of an array: runs of its elements, each of which is an output, in two launches:
 //! `kernels/segments.cuh`, or `kernels/segment_tiles.cuh` and then that one.
 
-use super::answer::{Answer, check_alignment};
+use super::answer::{Answer, Ask, check_alignment};
 use super::catalogue::{
     SEGMENT_LOG_SOME, SEGMENT_PIECE, STRIDED_THREADS, TILE_LOG_GROUPS, TILE_THREADS,
 };
@@ -158,7 +158,10 @@ impl Plan {
         }
         let usual = len / count.max(1);
         let most: u64 = if usual >= 512 { 16 << 10 } else { 4 << 10 };
+        // Tiles of f64 do not count NaNs beside their sums.
+        let counts_beside = answer.omits && answer.ask == Ask::Mean && answer.dtype == DType::F64;
         let tiles = tally.segment_tiles(answer.dtype).is_some()
+            && !counts_beside
             && !overlap
             && !has_initial
             && count >= FEWEST_IN_TILES
@@ -293,7 +296,7 @@ impl Question<'_> {
             self.initial.unwrap_or(0),
             two(u32::from(self.initial.is_some()), begins.1 as u32),
             two(ends.1 as u32, answer.out.size() as u32),
-            two(answer.asked(), u32::from(answer.kind == Kind::AbsSum)),
+            two(answer.asked(), answer.flags()),
             two(plan.log_groups, plan.most as u32),
             two(phase, u32::from(self.none.is_none())),
         ])
@@ -492,7 +495,7 @@ impl Engine {
         segments: &'a Segments,
         initial: Option<u64>,
     ) -> Option<Question<'a>> {
-        let answer = Answer::of(number, array.dtype).filter(|answer| !answer.omits)?;
+        let answer = Answer::of(number, array.dtype)?.of_counts();
         let beyond = match segments.boundaries {
             Boundaries::Fixed(len) => {
                 len.checked_mul(segments.count).is_none_or(|all| all > array.len)

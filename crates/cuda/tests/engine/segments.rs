@@ -7,9 +7,9 @@ use crate::common::arrays::state_of;
 use crate::common::machine::device_of_this_machine;
 use crate::thorough::{thorough, up_to};
 use std::sync::Arc;
-use warpfold_core::op::{Numbers, Op, Rules};
+use warpfold_core::op::{NanPolicy, Numbers, Op, Rules};
 use warpfold_core::{DType, Scalar};
-use warpfold_cuda::engine::{Array, Boundaries, Engine, Segments, Shape, Width};
+use warpfold_cuda::engine::{Array, Boundaries, Engine, Number, Segments, Shape, Width};
 use warpfold_cuda::{Buffer, Device, Error, Limits, Sim, Stream};
 
 /// Floats that leave every window, or integers that wrap.
@@ -83,6 +83,8 @@ enum Data {
     /// or half of them.
     Specials,
     Zeros,
+    /// Sums that cancel, of which no accumulator in registers is sure.
+    Cancels,
 }
 
 fn elements(dtype: DType, data: Data, len: usize, random: &mut Random) -> Vec<u8> {
@@ -98,6 +100,11 @@ fn elements(dtype: DType, data: Data, len: usize, random: &mut Random) -> Vec<u8
                 [f64::NAN, f64::INFINITY, -f64::INFINITY][random.place(3)]
             }
             Data::Zeros => -0.0,
+            Data::Cancels => {
+                let most = 2f64.powi(if dtype == DType::F16 { 14 } else { 126 });
+                let third = most / 3.0;
+                [most, -most, third, -third, most.recip(), near][random.place(6)]
+            }
             _ => near,
         };
         let bits = match dtype {
@@ -110,6 +117,24 @@ fn elements(dtype: DType, data: Data, len: usize, random: &mut Random) -> Vec<u8
         bytes.extend_from_slice(&bits.to_le_bytes()[..dtype.size()]);
     }
     bytes
+}
+
+/// The answers of the states of segments, where these have one.
+fn answers(
+    (op, dtype): (Op, DType),
+    bytes: &[u8],
+    offsets: &[u64],
+    rules: &Rules,
+) -> Vec<Option<Scalar>> {
+    let answer = |pair: &[u64]| {
+        let part = pair[0] as usize * dtype.size()..pair[1] as usize * dtype.size();
+        let mut aligned = vec![0u64; part.len().div_ceil(8)];
+        let aligned = &mut bytemuck::cast_slice_mut(&mut aligned)[..part.len()];
+        aligned.copy_from_slice(&bytes[part]);
+        let state = state_of(op.kind(), dtype, 0, aligned, &[]);
+        state.finish(op, rules).ok().map(|answer| answer.first())
+    };
+    offsets.windows(2).map(answer).collect()
 }
 
 /// Compares the answers about segments in tiles with those of their elements' states, where
@@ -150,24 +175,178 @@ fn check_tiles(device: &Arc<dyn Device>, lens: &[usize], data: Data, shift: usiz
         let made = ask(&segments, &ops);
         assert_eq!(made[..2], ask(&apart, &ops[..2]), "sums and means of {dtype}, {data:?}");
         for (op, numbers) in ops.into_iter().zip(made) {
-            let answers: Vec<_> = (0..lens.len())
-                .map(|i| {
-                    let part = offsets[i] as usize * size..offsets[i + 1] as usize * size;
-                    let mut aligned = vec![0u64; part.len().div_ceil(8)];
-                    let aligned = &mut bytemuck::cast_slice_mut(&mut aligned)[..part.len()];
-                    aligned.copy_from_slice(&bytes[part]);
-                    let state = state_of(op.kind(), dtype, 0, aligned, &[]);
-                    state.finish(op, &Rules::default()).map(|answer| answer.first())
-                })
-                .collect();
+            let answers = answers((op, dtype), &bytes, &offsets, &Rules::default());
             // An empty segment without an answer, or an overflow: somebody else tells of it.
-            let all = answers.iter().all(Result::is_ok);
+            let all = answers.iter().all(Option::is_some);
             assert_eq!(numbers.is_some(), all, "{op} of {dtype}, {data:?}");
             let Some(numbers) = numbers else { continue };
             for (i, answer) in answers.into_iter().enumerate() {
                 let bits = |x: Scalar| (x.dtype(), x.to_bits());
                 let note = || format!("{op} of {dtype}, {data:?}, segment {i} of {}", lens[i]);
-                assert_eq!(numbers.get(i).map(bits), answer.ok().map(bits), "{}", note());
+                assert_eq!(numbers.get(i).map(bits), answer.map(bits), "{}", note());
+            }
+        }
+    }
+}
+
+/// Which elements are NaNs that are omitted.
+#[derive(Clone, Copy, Debug)]
+enum Missing {
+    OneInAHundred,
+    Half,
+    /// All of some segments, and of long ones all at the beginning.
+    Whole,
+}
+
+/// All operations of floats.
+const OF_FLOATS: [Op; 19] = [
+    Op::Sum,
+    Op::Mean,
+    Op::Norm1,
+    Op::SumSq,
+    Op::Norm2,
+    Op::Var,
+    Op::Std,
+    Op::Min,
+    Op::Max,
+    Op::NormInf,
+    Op::ArgMin,
+    Op::ArgMax,
+    Op::Count,
+    Op::CountNonzero,
+    Op::CountNan,
+    Op::Any,
+    Op::All,
+    Op::Prod,
+    Op::LogSumExp,
+];
+
+/// Compares the answers about segments some of whose elements are missing with those of their
+/// states, where the array begins `shift` elements behind an aligned address.
+fn check_omitting(
+    engine: &Engine,
+    (lens, shift): (&[usize], usize),
+    dtype: DType,
+    (data, missing): (Data, Missing),
+    ops: &[Op],
+    seed: u64,
+) {
+    let device = engine.device();
+    let mut random = Random(seed);
+    let mut offsets = vec![0u64];
+    lens.iter().for_each(|&len| offsets.push(offsets[offsets.len() - 1] + len as u64));
+    let (len, size) = (offsets[lens.len()] as usize, dtype.size());
+    let mut bytes = elements(dtype, data, len, &mut random);
+    let nan = match dtype {
+        DType::F64 => f64::NAN.to_bits(),
+        DType::F32 => u64::from(f32::NAN.to_bits()),
+        DType::F16 => u64::from(warpfold_core::element::f16::NAN.to_bits()),
+        _ => u64::from(warpfold_core::element::bf16::NAN.to_bits()),
+    };
+    for pair in offsets.windows(2) {
+        let whole = random.place(3) == 0;
+        for at in pair[0]..pair[1] {
+            let is_missing = match missing {
+                Missing::OneInAHundred => random.place(100) == 0,
+                Missing::Half => random.place(2) == 0,
+                Missing::Whole => whole && at < pair[0] + 5000,
+            };
+            if is_missing {
+                let sign = (random.next() & 1) << (8 * size - 1);
+                let at = at as usize * size;
+                bytes[at..at + size].copy_from_slice(&(nan | sign).to_le_bytes()[..size]);
+            }
+        }
+    }
+    let memory = Buffer::new(device, ((len + shift) * size).max(1) as u64).unwrap();
+    memory.copy_in(Stream::DEFAULT, (shift * size) as u64, &bytes).unwrap();
+    let address = memory.address() + (shift * size) as u64;
+    let array = Array { address, len: len as u64, dtype };
+    let boundaries = Buffer::new(device, 8 * offsets.len() as u64).unwrap();
+    boundaries.copy_in(Stream::DEFAULT, 0, bytemuck::cast_slice(&offsets)).unwrap();
+    let (at, count) = (boundaries.address(), lens.len() as u64);
+    let follow = Boundaries::Offsets(at, Width::Word64);
+    let apart = Boundaries::StartsStops((at, Width::Word64), (at + 8, Width::Word64));
+    let ddof = |op| if matches!(op, Op::Var | Op::Std) { seed as u32 % 2 } else { 0 };
+    let number = |&op: &Op| Number { op, omits_nan: true, ddof: ddof(op) };
+    let numbers: Vec<Number> = ops.iter().map(number).collect();
+    for boundaries in [follow, apart] {
+        let segments = Segments { count, boundaries };
+        // SAFETY: both buffers hold what is said, and nobody writes to them.
+        let made = unsafe {
+            engine.numbers_of_segments(&numbers, array, &segments, None, Stream::DEFAULT)
+        };
+        for (number, made) in numbers.iter().zip(made.unwrap()) {
+            let rules = Rules::new().nan(NanPolicy::Omit).ddof(number.ddof.into());
+            let answers = answers((number.op, dtype), &bytes, &offsets, &rules);
+            let note = format!("{number:?} of {dtype}, {data:?}, {missing:?}, {boundaries:?}");
+            // Nothing is left of a segment whose answer needs an element.
+            let all = answers.iter().all(Option::is_some);
+            assert_eq!(made.is_some(), all, "{note}");
+            let Some(made) = made else { continue };
+            for (i, answer) in answers.into_iter().enumerate() {
+                let bits = |x: Scalar| (x.dtype(), x.to_bits());
+                let found = made.get(i).map(bits);
+                assert_eq!(found, answer.map(bits), "{note}, segment {i} of {}", lens[i]);
+            }
+        }
+    }
+}
+
+const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+const DATA: [Data; 6] =
+    [Data::Near, Data::Far, Data::Special, Data::Zeros, Data::Specials, Data::Cancels];
+const MISSING: [Missing; 3] = [Missing::OneInAHundred, Missing::Half, Missing::Whole];
+
+#[test]
+fn nans_are_omitted_of_segments() {
+    let device: Arc<dyn Device> = Arc::new(Sim::checking());
+    let engine = Engine::new(Arc::clone(&device));
+    let mut random = Random(56);
+    for (i, lens) in lengths(&mut random).into_iter().enumerate() {
+        // The last one takes long.
+        if i == up_to(11, 10) {
+            break;
+        }
+        for (k, dtype) in FLOATS.into_iter().enumerate() {
+            if !thorough() && (i + k) % 2 == 1 {
+                continue;
+            }
+            let how = (DATA[(i + k) % 6], MISSING[(i + k / 2) % 3]);
+            let some: Vec<Op> = OF_FLOATS.into_iter().skip(i % 3).step_by(up_to(1, 3)).collect();
+            let ops = if thorough() { &OF_FLOATS[..] } else { &some };
+            check_omitting(&engine, (&lens, i % 8), dtype, how, ops, 200 + (4 * i + k) as u64);
+        }
+    }
+}
+
+#[test]
+fn nans_are_omitted_of_long_segments() {
+    for (i, dtype) in FLOATS.into_iter().enumerate() {
+        let shape = Shape { blocks: Some([2, 3, 7, 40][i]), ..Shape::default() };
+        let engine = Engine::with_shape(Arc::new(Sim::checking()), shape);
+        let ops = [Op::Sum, Op::Mean, Op::Var, Op::Norm2, Op::ArgMin, Op::Count, Op::Prod];
+        let data = [Data::Far, Data::Near, Data::Cancels, Data::Cancels][i];
+        let how = (data, MISSING[i % 3]);
+        let lens = lens(up_to(60_000, 20_000));
+        check_omitting(&engine, (&lens, i), dtype, how, &ops, 300 + i as u64);
+    }
+}
+
+#[test]
+fn nans_are_omitted_of_segments_on_a_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    let engine = Engine::new(device);
+    let mut random = Random(57);
+    let mut all = lengths(&mut random);
+    all.extend([drawn(20_000, 40, &mut random), drawn(3_000, 600, &mut random)]);
+    all.extend([drawn(200, 16_000, &mut random), lens(3_000_000)]);
+    for (i, lens) in all.into_iter().enumerate() {
+        for (k, data) in DATA.into_iter().enumerate() {
+            for (j, dtype) in FLOATS.into_iter().enumerate() {
+                let how = (data, MISSING[(i + j + k) % 3]);
+                let seed = 2000 + (100 * i + 10 * k + j) as u64;
+                check_omitting(&engine, (&lens, (i + k) % 9), dtype, how, &OF_FLOATS, seed);
             }
         }
     }
