@@ -270,21 +270,24 @@ fn check_omitting(
     let ddof = |op| if matches!(op, Op::Var | Op::Std) { seed as u32 % 2 } else { 0 };
     let number = |&op: &Op| Number { op, omits_nan: true, ddof: ddof(op) };
     let numbers: Vec<Number> = ops.iter().map(number).collect();
+    let answers = |number: &Number| {
+        let rules = Rules::new().nan(NanPolicy::Omit).ddof(number.ddof.into());
+        answers((number.op, dtype), &bytes, &offsets, &rules)
+    };
+    let answers: Vec<Vec<Option<Scalar>>> = numbers.iter().map(answers).collect();
     for boundaries in [follow, apart] {
         let segments = Segments { count, boundaries };
         // SAFETY: both buffers hold what is said, and nobody writes to them.
         let made = unsafe {
             engine.numbers_of_segments(&numbers, array, &segments, None, Stream::DEFAULT)
         };
-        for (number, made) in numbers.iter().zip(made.unwrap()) {
-            let rules = Rules::new().nan(NanPolicy::Omit).ddof(number.ddof.into());
-            let answers = answers((number.op, dtype), &bytes, &offsets, &rules);
+        for ((number, answers), made) in numbers.iter().zip(&answers).zip(made.unwrap()) {
             let note = format!("{number:?} of {dtype}, {data:?}, {missing:?}, {boundaries:?}");
             // Nothing is left of a segment whose answer needs an element.
             let all = answers.iter().all(Option::is_some);
             assert_eq!(made.is_some(), all, "{note}");
             let Some(made) = made else { continue };
-            for (i, answer) in answers.into_iter().enumerate() {
+            for (i, answer) in answers.iter().enumerate() {
                 let bits = |x: Scalar| (x.dtype(), x.to_bits());
                 let found = made.get(i).map(bits);
                 assert_eq!(found, answer.map(bits), "{note}, segment {i} of {}", lens[i]);
@@ -339,12 +342,17 @@ fn nans_are_omitted_of_segments_on_a_device() {
     let engine = Engine::new(device);
     let mut random = Random(57);
     let mut all = lengths(&mut random);
+    let short = all.len();
     all.extend([drawn(20_000, 40, &mut random), drawn(3_000, 600, &mut random)]);
-    all.extend([drawn(200, 16_000, &mut random), lens(3_000_000)]);
+    all.extend([drawn(200, 16_000, &mut random), lens(1_000_000)]);
     for (i, lens) in all.into_iter().enumerate() {
         for (k, data) in DATA.into_iter().enumerate() {
             for (j, dtype) in FLOATS.into_iter().enumerate() {
-                let how = (data, MISSING[(i + j + k) % 3]);
+                // The states of all take the host a minute.
+                if !thorough() && (i + j + k) % if i < short { 2 } else { 6 } != 0 {
+                    continue;
+                }
+                let how = (data, MISSING[(i + j + k) / 2 % 3]);
                 let seed = 2000 + (100 * i + 10 * k + j) as u64;
                 check_omitting(&engine, (&lens, (i + k) % 9), dtype, how, &OF_FLOATS, seed);
             }
