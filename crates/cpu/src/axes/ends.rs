@@ -37,7 +37,13 @@ macro_rules! in_lanes_of {
             // SAFETY: the caller vouches for the instructions; every vector is within the elements, or
             // within arrays of as many lanes as the widest one has.
             unsafe {
-                let [low, high, zero] = none.map(|$x| S::$splat($lane));
+                // Not by `map`: its closure would be compiled apart.
+                let [$x, ..] = none;
+                let low = S::$splat($lane);
+                let [_, $x, _] = none;
+                let high = S::$splat($lane);
+                let [.., $x] = none;
+                let zero = S::$splat($lane);
                 let (mut least, mut greatest, mut odds) = ([low; GROUP], [high; GROUP], zero);
                 let helps = prefetch::is_wanted();
                 let whole = len / in_group * in_group;
