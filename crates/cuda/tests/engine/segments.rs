@@ -237,11 +237,11 @@ fn check_omitting(
     lens.iter().for_each(|&len| offsets.push(offsets[offsets.len() - 1] + len as u64));
     let (len, size) = (offsets[lens.len()] as usize, dtype.size());
     let mut bytes = elements(dtype, data, len, &mut random);
-    let nan = match dtype {
-        DType::F64 => f64::NAN.to_bits(),
-        DType::F32 => u64::from(f32::NAN.to_bits()),
-        DType::F16 => u64::from(warpfold_core::element::f16::NAN.to_bits()),
-        _ => u64::from(warpfold_core::element::bf16::NAN.to_bits()),
+    let [nan, one] = match dtype {
+        DType::F64 => [f64::NAN, 1.0].map(f64::to_bits),
+        DType::F32 => [f32::NAN, 1.0].map(|x| u64::from(x.to_bits())),
+        DType::F16 => [0x7e00, 0x3c00],
+        _ => [0x7fc0, 0x3f80],
     };
     for pair in offsets.windows(2) {
         let whole = random.place(3) == 0;
@@ -270,11 +270,23 @@ fn check_omitting(
     let ddof = |op| if matches!(op, Op::Var | Op::Std) { seed as u32 % 2 } else { 0 };
     let number = |&op: &Op| Number { op, omits_nan: true, ddof: ddof(op) };
     let numbers: Vec<Number> = ops.iter().map(number).collect();
-    for boundaries in [follow, apart] {
+    for (boundaries, initial) in [(follow, None), (apart, None), (follow, Some(seed % 2 == 0))] {
         let segments = Segments { count, boundaries };
+        // One more element behind each segment's own, which may be a NaN, too.
+        let initial = initial.map(|is_nan| if is_nan { nan } else { one });
+        let mut bytes = bytes.clone();
+        let mut offsets = offsets.clone();
+        if let Some(initial) = initial {
+            let of = |pair: &[u64]| &bytes[pair[0] as usize * size..pair[1] as usize * size];
+            let each =
+                offsets.windows(2).map(|pair| [of(pair), &initial.to_le_bytes()[..size]].concat());
+            bytes = each.collect::<Vec<_>>().concat();
+            offsets.iter_mut().enumerate().for_each(|(i, offset)| *offset += i as u64);
+        }
         // SAFETY: both buffers hold what is said, and nobody writes to them.
         let made = unsafe {
-            engine.numbers_of_segments(&numbers, array, &segments, None, Stream::DEFAULT)
+            let initial = initial.map(|bits| Scalar::from_bits(dtype, bits));
+            engine.numbers_of_segments(&numbers, array, &segments, initial, Stream::DEFAULT)
         };
         for (number, made) in numbers.iter().zip(made.unwrap()) {
             let rules = Rules::new().nan(NanPolicy::Omit).ddof(number.ddof.into());
