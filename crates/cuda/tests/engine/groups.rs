@@ -4,7 +4,7 @@
 use crate::common::Random;
 use crate::common::arrays::state_of;
 use crate::common::machine::device_of_this_machine;
-use crate::thorough::up_to;
+use crate::thorough::{thorough, up_to};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use warpfold_core::op::{NanPolicy, Op, Rules};
@@ -313,8 +313,11 @@ fn omit(device: &Arc<dyn Device>, rows: usize, seed: u64) {
         let case = Case { device: Arc::clone(device), engine, keys };
         for (k, dtype) in [DType::F32, DType::F64, DType::F16, DType::BF16].into_iter().enumerate()
         {
-            let values = [Values::Missing, Values::Special][(i + k) % 2];
-            for ops in OMITTING.into_iter().skip(up_to(0, (i + k) % 3)).step_by(up_to(1, 3)) {
+            let values = [Values::Missing, Values::Special][(i + k) / 2 % 2];
+            if !thorough() && (i + k) % 2 == 1 {
+                continue;
+            }
+            for ops in OMITTING.into_iter().skip(up_to(0, (i + k / 2) % 3)).step_by(up_to(1, 3)) {
                 let ddof = |op| u32::from(matches!(op, Op::Var | Op::Std));
                 let number = |&op: &Op| Number { op, omits_nan: true, ddof: ddof(op) };
                 let numbers: Vec<Number> = ops.iter().map(number).collect();
@@ -326,7 +329,7 @@ fn omit(device: &Arc<dyn Device>, rows: usize, seed: u64) {
 
 #[test]
 fn nans_are_omitted_of_groups() {
-    omit(&(Arc::new(Sim::checking()) as _), up_to(20_000, 3000), 9);
+    omit(&(Arc::new(Sim::checking()) as _), up_to(20_000, 1200), 9);
 }
 
 #[test]

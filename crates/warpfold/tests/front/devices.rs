@@ -65,7 +65,7 @@ fn several_devices_share_an_array() {
     let several = question.clone().device(Device::Sims(3));
     remember_explanations();
     assert_eq!(several.run(&data).unwrap(), expected);
-    // NaNs of segments and of groups are omitted there, of 4012 bytes beside as many of keys.
+    // NaNs of segments and of groups are omitted there.
     let few: Vec<f32> =
         (0..1003u16).map(|i| if i % 3 == 0 { f32::NAN } else { i.into() }).collect();
     let keys: Vec<u32> = (0..1003).map(|i| i * i % 7).collect();
@@ -75,9 +75,10 @@ fn several_devices_share_an_array() {
     let of_groups = |device| on(Op::Mean, device).by(&keys).run(&few);
     assert_eq!(of_groups(Device::Sims(3)).unwrap(), of_groups(Device::Cpu).unwrap());
     let told = take_explanations();
-    for (kernel, bytes) in [("segments_variances_f32", "4012 bytes"), ("groups_sums_f32", "8024")] {
-        let is_told = |line: &String| line.contains(kernel) && line.contains(bytes);
-        assert!(told.iter().any(is_told), "{kernel} of {bytes} in {told:?}");
+    for kernel in ["segments_variances_f32", "groups_sums_f32"] {
+        // Of as many bytes as other tests do not ask about.
+        let is_told = |line: &String| line.contains(kernel) && line.contains("4012 bytes");
+        assert!(told.iter().any(is_told), "{kernel} in {told:?}");
     }
     // One interpreter is known to other tests as the only one.
     for name in ["sim 2: ", "sim 3: "] {
