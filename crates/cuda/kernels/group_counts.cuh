@@ -1,4 +1,4 @@
-// How many elements of each group are not zero, or NaN: counters of 32 bits, in slots and in global memory.
+// How many elements of each group are not zero, or NaN, or neither: counters of 32 bits, in slots and in global memory.
 
 #pragma once
 
@@ -28,7 +28,7 @@ struct GroupCounts {
         u32 slot;
         const bool here = slots.find(group, slot);
         const u32 at = (slot << all.log_copies) + copy;
-        const bool counts = (bits & Bits(all.mask)) > Bits(all.limit);
+        const bool counts = Bits((bits & Bits(all.mask)) - Bits(all.least_counted)) < Bits(all.counted);
         if (here) {
             atomicAdd(&rows[at], 1u);
             if (counts)
@@ -74,6 +74,7 @@ __device__ __forceinline__ void write_count(const Groups &all, u32 group, u64 co
 {
     switch (all.ask) {
     case COUNT: static_cast<u64 *>(all.out)[group] = n; return;
+    case NUMBERS: static_cast<u64 *>(all.out)[group] = n - count; return;
     case ANY: static_cast<u8 *>(all.out)[group] = count != 0; return;
     case ALL: static_cast<u8 *>(all.out)[group] = count == n; return;
     default: static_cast<u64 *>(all.out)[group] = count;

@@ -19,7 +19,7 @@ struct GroupExtremes {
     u64 *const best; // of each slot
     const typename Extreme::Asked asked;
 
-    __device__ __forceinline__ GroupExtremes(const Groups &all) : all(all), slots(all), best(reinterpret_cast<u64 *>(slots.behind())), asked(all.ask)
+    __device__ __forceinline__ GroupExtremes(const Groups &all) : all(all), slots(all), best(reinterpret_cast<u64 *>(slots.behind())), asked(all.ask, all.omits(), all.overflow)
     {
         for (u32 i = threadIdx.x; i < slots.count; i += GROUP_THREADS)
             best[i] = 0;
@@ -71,7 +71,7 @@ __device__ __forceinline__ void find_extremes_of_groups(const Groups &all)
     using Extremes = GroupExtremes<T>;
     using Bits = typename Extremes::Bits;
     if (all.phase != 0) {
-        const typename Extremes::Extreme::Asked asked(all.ask);
+        const typename Extremes::Extreme::Asked asked(all.ask, all.omits(), all.overflow);
         each_group(all, [&](u32 group) {
             const u64 rank = *all.word(0, group);
             const bool some = rank != 0 || all.is_marked(Extremes::HAS_LAST, group);

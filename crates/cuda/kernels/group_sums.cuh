@@ -104,7 +104,7 @@ struct GroupSums {
                 atomicAdd(&all.rows[group], 1u);
         }
         if (!Terms::is_finite(bits)) {
-            take_special(group, bits);
+            take_special(group, bits, here ? &rows[place(0, slot) + copy] : &all.rows[group]);
             return;
         }
         if (Terms::is_zero(bits))
@@ -112,7 +112,7 @@ struct GroupSums {
         const int from = Terms::lowest(bits) - first;
         const bool fits = here && from >= 0 && from <= WINDOW - Terms::SPAN;
         int part = 0;
-        Terms::each(bits, all.absolute != 0, all.is_signed != 0, [&](int word, u32 digit, bool negative) {
+        Terms::each(bits, all.is_absolute(), all.is_signed != 0, [&](int word, u32 digit, bool negative) {
             Digit &its = digits[part++];
             if (Terms::SPAN > 1 && digit == 0)
                 return;
@@ -151,10 +151,14 @@ struct GroupSums {
         }
     }
 
-    __device__ __forceinline__ void take_special(u32 group, Bits bits)
+    // `counted` is where the row was counted, if rows are.
+    __device__ __forceinline__ void take_special(u32 group, Bits bits, u32 *counted)
     {
         if constexpr (Element<T>::FLOAT) {
-            const bool negative = all.absolute == 0 && (bits & Element<T>::SIGN) != 0;
+            // What is omitted is no value of a mean.
+            if (all.omits() && all.counts_rows && Element<T>::is_nan(bits))
+                atomicSub(counted, 1u);
+            const bool negative = !all.is_absolute() && (bits & Element<T>::SIGN) != 0;
             all.mark(Element<T>::is_nan(bits) ? NOT_A_NUMBER : negative ? NEGATIVE : POSITIVE, group);
         }
     }
@@ -217,7 +221,10 @@ __device__ __forceinline__ void finish_group_sums(const Groups &all)
         all.present[group] = n != 0;
         bool special = false;
         if constexpr (Element<T>::FLOAT) {
-            const Specials<T> specials = {all.is_marked(Sums::NOT_A_NUMBER, group), all.is_marked(Sums::POSITIVE, group), all.is_marked(Sums::NEGATIVE, group)};
+            const bool has_nan = all.is_marked(Sums::NOT_A_NUMBER, group);
+            // A group of nothing but omitted NaNs is one.
+            all.present[group] = n != 0 || has_nan;
+            const Specials<T> specials = {has_nan && !all.omits(), all.is_marked(Sums::POSITIVE, group), all.is_marked(Sums::NEGATIVE, group)};
             special = specials.any();
             if (special)
                 static_cast<typename Sums::Bits *>(all.out)[group] = specials.bits();
@@ -226,7 +233,7 @@ __device__ __forceinline__ void finish_group_sums(const Groups &all)
             if (n == 0 && all.ask == MEAN)
                 static_cast<typename Sums::Answer *>(all.out)[group] = typename Sums::Answer(all.none);
             else
-                Sums::Terms::write([&](int w) { return is_used(w) ? *all.word(w, group) : 0; }, all.out, group, all.ask, all.absolute != 0,
+                Sums::Terms::write([&](int w) { return is_used(w) ? *all.word(w, group) : 0; }, all.out, group, all.ask, all.is_absolute(),
                     all.is_signed != 0, n, all.overflow);
         }
 #pragma unroll 1

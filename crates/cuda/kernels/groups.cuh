@@ -15,6 +15,7 @@
 
 #include "answer.cuh"
 #include "fold.cuh"
+#include "layout.cuh"
 #include "name.cuh"
 #include "row_tiles.cuh"
 
@@ -32,14 +33,17 @@ struct Groups {
     u8 *present;        // whether a group has rows
     u32 *overflow;      // set when a total does not fit its type
     u64 none;           // the answer of no rows
-    u64 mask, limit;    // an element is counted if these bits of it are more than the limit
+    u64 mask, least_counted, counted; // an element is counted if these bits of it, as a number, are one of so many from the least on
     u32 groups, mark_words;
     u32 log_slots, log_copies;
     u32 key_bytes;
     u32 counts_rows;
-    u32 ask, absolute;
+    u32 ask, flags;     // those of Layout
     u32 phase;
     u32 is_signed;      // whether integers are: kernels are compiled for those that are not
+
+    __device__ __forceinline__ bool is_absolute() const { return (flags & ABSOLUTE) != 0; }
+    __device__ __forceinline__ bool omits() const { return (flags & OMITS) != 0; }
 
     // Most marks are there already.
     __device__ __forceinline__ void mark(u32 which, u32 group) const

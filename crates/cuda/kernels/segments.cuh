@@ -175,6 +175,8 @@ __device__ __forceinline__ void take_span(Acc &acc, const Segments &all, const S
     if (all.has_initial && from == 0 && slot == 0) {
         Elements<Bits, 1> one;
         one.bits[0] = Bits(all.initial);
+        if (all.omits())
+            omit(acc, one.bits, Bits(asked.fill()));
         const auto number = [&](int, int) { return segment.len; };
         give<1>(acc, one, number, asked);
     }
@@ -300,18 +302,19 @@ __device__ __noinline__ void absorb_span(BlockWides<Acc> &block, const Segments 
     __syncthreads();
     const Bits *const items = reinterpret_cast<const Bits *>(all.data) + segment.begin + from;
     u32 missing = 0;
-#pragma unroll 1
-    for (u64 e = threadIdx.x; e < len; e += STRIDED_THREADS) {
-        const Bits bits = items[e];
+    const auto absorb = [&](Bits bits) {
         if (all.omits() && Element<typename Acc::Item>::is_nan(bits))
             ++missing;
         else
             Acc::absorb(wides, bits, asked);
-    }
+    };
+#pragma unroll 1
+    for (u64 e = threadIdx.x; e < len; e += STRIDED_THREADS)
+        absorb(items[e]);
+    if (all.has_initial && from == 0 && threadIdx.x == 0)
+        absorb(Bits(all.initial));
     if (missing != 0)
         atomicAdd(&block.missing, missing);
-    if (all.has_initial && from == 0 && threadIdx.x == 0)
-        Acc::absorb(wides, Bits(all.initial), asked);
     __syncthreads();
     for (u32 w = threadIdx.x; w < Acc::WIDE_WORDS; w += STRIDED_THREADS)
         block.words[w] = Acc::entry(wides, w);
@@ -398,6 +401,8 @@ __device__ __forceinline__ void take_copy(Acc &acc, const Segments &all, const t
     if (all.has_initial && slot == 0) {
         Elements<Bits, 1> one;
         one.bits[0] = Bits(all.initial);
+        if (all.omits())
+            omit(acc, one.bits, Bits(asked.fill()));
         give<1>(acc, one, [&](int, int) { return u64(len); }, asked);
     }
 }

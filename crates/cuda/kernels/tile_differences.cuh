@@ -4,8 +4,8 @@
 // tile: what is before its end, less what is before its beginning, which its neighbour has. So nothing is done for each element but an
 // addition, and ends cost little, be they many or few.
 //
-// Infinities and NaNs are taken out of the tile. How many of each a segment has is a difference, too; where there are some, that is written
-// over what the others make. Where NaNs are omitted it is written before: how many these are, or what infinities make.
+// Infinities and NaNs are taken out of the tile. How many of each a segment has is a difference, too; where there are some, that is noted
+// before the others are subtracted, in the place of the answer: what they make, or how many NaNs are omitted.
 
 #pragma once
 
@@ -266,9 +266,9 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
         return kinds;
     }
 
-    // Writes the answers of segments that have elements that are not finite, and returns how many the open one has. Where NaNs are omitted,
-    // segments that have elements and no infinities are left how many of these are NaNs.
-    static __device__ __noinline__ u64 write_specials(Room &room, Own &own, u64 kinds, u64 open, Tile tile, Bits *out, bool omits)
+    // Notes what is not finite of segments that have elements: the answer that it makes, or how many NaNs are omitted, of which no segment that
+    // is not long has as many as infinity's bits say. Returns how many the open one has.
+    static __device__ __noinline__ u64 note_specials(Room &room, Own &own, u64 kinds, u64 open, Tile tile, Bits *out, bool omits)
     {
         const u32 lane = threadIdx.x;
         const u64 mine = count(kinds);
@@ -294,10 +294,8 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
                 before = ahead[thread] + count(kinds_of[thread] & ((u64(1) << 2 * (end % Shape::EACH)) - 1));
             const u64 other = __shfl_up_sync(ALL_LANES, before, 1), its = before - (lane == 0 ? last : other);
             const Specials<Item> specials = {!omits && has_special(its, IS_NAN), has_special(its, IS_POSITIVE), has_special(its, IS_NEGATIVE)};
-            if (is_here && specials.any())
-                out[j] = specials.bits();
-            else if (is_here && omits && room.bounds[j] != room.bounds[j + 1])
-                out[j] = Bits(its);
+            if (is_here && room.bounds[j] != room.bounds[j + 1])
+                out[j] = specials.any() ? specials.bits() : Bits(its);
             last = __shfl_sync(ALL_LANES, before, here - 1);
             tile.next += here;
         } while (here == 32 && Base::has_end(room, tile));
@@ -358,17 +356,11 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
             apart = false;
         }
         const bool has_specials = Terms::HAS_SPECIALS && (expects || __any_sync(ALL_LANES, specials != 0));
-        const Tile begun = tile;
-        const auto note_specials = [&](bool omits) {
-            if constexpr (Terms::HAS_SPECIALS) {
+        if constexpr (Terms::HAS_SPECIALS) {
+            if (has_specials) {
+                specials = note_specials(room, own, kinds, specials, tile, static_cast<Bits *>(out) + first, all.omits());
                 __syncwarp();
-                specials = write_specials(room, own, kinds, specials, begun, static_cast<Bits *>(out) + first, omits);
             }
-        };
-        const bool omits = has_specials && all.omits();
-        if (omits) {
-            note_specials(true);
-            __syncwarp();
         }
         const auto give = [&](u32 j, Sum sum) {
             Asked its = asked;
@@ -379,8 +371,8 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
                     return;
             }
             if constexpr (Terms::HAS_SPECIALS) {
-                // What the thread itself has noted. No segment that is not long has as many elements as infinity's bits say.
-                const u64 noted = omits && this->len(j) != 0 ? static_cast<const Bits *>(out)[first + j] : Bits(0);
+                // By the thread itself.
+                const u64 noted = has_specials && this->len(j) != 0 ? static_cast<const Bits *>(out)[first + j] : Bits(0);
                 if (noted >= Element<Item>::INFINITE)
                     return;
                 its.n -= noted;
@@ -388,8 +380,6 @@ struct TileDifferences : TileSegments<typename Terms::Item> {
             Terms::write(sum, out, first + j, its);
         };
         exact = subtract(room, own, upto, open, stage, tile, term, give) && exact;
-        if (has_specials && !omits)
-            note_specials(false);
         return __all_sync(ALL_LANES, exact) && Terms::hold(range);
     }
 };

@@ -150,8 +150,8 @@ impl Answer {
         flags.iter().rev().fold(0, |all, &flag| all << 1 | u32::from(flag))
     }
 
-    /// The same of accumulators that say nothing of NaNs: of those that count, which need not know
-    /// how many are omitted.
+    /// The same of segments and of groups, whose counts do not know how many NaNs are omitted: what
+    /// is no NaN is counted then.
     pub(super) fn of_counts(self) -> Answer {
         match self.ask {
             Ask::Count if self.omits => Answer { ask: Ask::Numbers, omits: false, ..self },

@@ -2,7 +2,8 @@
 //! with an accumulator for each group, `groups.rs`, where these have kernels and there is room for
 //! all; else about segments of rows that are put in the order of their keys, `numbering.rs`.
 
-use super::groups::{Groups, MOST_ROWS, PART_OF_MEMORY, Question, plain};
+use super::answer::Answer;
+use super::groups::{Groups, MOST_ROWS, PART_OF_MEMORY, Question};
 use super::number::Number;
 use super::numbering::{Joined, Numbering, Order};
 use super::scratch::GroupMemory;
@@ -35,7 +36,7 @@ pub struct Grouped<'e> {
 fn has_segments(number: Number, dtype: DType) -> bool {
     let op = number.op;
     let is_product = op.kind() == Kind::Prod && dtype.is_float();
-    let tally = plain(number, dtype).and_then(|answer| answer.tally());
+    let tally = Answer::of(number, dtype).and_then(|answer| answer.of_counts().tally());
     let has_kernel = tally.is_some_and(|tally| tally.segments().is_some());
     !is_product && (has_kernel || is_widened(op, dtype) && dtype != DType::Bool)
 }
@@ -300,7 +301,8 @@ impl Engine {
         }
         let numbers = known(numbers);
         let has_slots = |&number: &Number| {
-            let tally = plain(number, values.dtype).and_then(|answer| answer.tally());
+            let answer = Answer::of(number, values.dtype);
+            let tally = answer.and_then(|answer| answer.of_counts().tally());
             tally.is_some_and(|tally| tally.groups(values.dtype).is_some())
         };
         // Of groups without rows segments have no answers.

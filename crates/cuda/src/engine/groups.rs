@@ -13,7 +13,7 @@ use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::DType;
 use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::{Kind, Op};
+use warpfold_core::op::Op;
 
 const THREADS: usize = GROUP_THREADS;
 /// Rows that a block takes at once.
@@ -57,23 +57,23 @@ impl Groups {
     }
 }
 
-/// An answer about all elements, NaNs or not.
-pub(super) fn plain(number: Number, dtype: DType) -> Option<Answer> {
-    Answer::of(number, dtype).filter(|answer| !answer.omits)
-}
-
-/// Which bits of an element make it count, if they are more than a limit: those that are not
-/// zero, or are NaNs.
-fn counted_bits(ask: Ask, dtype: DType) -> [u64; 2] {
+/// Which bits of an element make it count, if they are one of so many numbers from a least one
+/// on: those that are not zero, and no NaNs if these are omitted, or those that are NaNs.
+fn counted_bits(Answer { ask, dtype, omits, .. }: Answer) -> [u64; 3] {
+    let of_nans = matches!(ask, Ask::Nans | Ask::Numbers);
     let infinite = match dtype {
         DType::F64 => f64::INFINITY.to_bits(),
         DType::F32 => u64::from(f32::INFINITY.to_bits()),
         DType::F16 => u64::from(f16::INFINITY.to_bits()),
         DType::BF16 => u64::from(bf16::INFINITY.to_bits()),
-        _ => return [if ask == Ask::Nans { 0 } else { u64::MAX }, 0],
+        _ => return [if of_nans { 0 } else { u64::MAX }, 1, u64::MAX],
     };
     let magnitude = (1 << (8 * dtype.size() - 1)) - 1;
-    [magnitude, if ask == Ask::Nans { infinite } else { 0 }]
+    match (of_nans, omits) {
+        (true, _) => [magnitude, infinite + 1, magnitude - infinite],
+        (_, true) => [magnitude, 1, infinite],
+        _ => [magnitude, 1, u64::MAX],
+    }
 }
 
 /// How groups are reduced.
@@ -201,7 +201,7 @@ impl Question<'_> {
         let two = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let Question { answer, plan, values, groups, none, counts_rows } = self;
         let Memory { notes, overflow, words, rows, marks, present } = *memory;
-        let [mask, limit] = counted_bits(answer.ask, answer.dtype);
+        let [mask, least, counted] = counted_bits(*answer);
         let counts_rows = *counts_rows || answer.ask == Ask::Mean;
         Argument::block([
             *values,
@@ -217,11 +217,12 @@ impl Question<'_> {
             overflow,
             none.unwrap_or(0),
             mask,
-            limit,
+            least,
+            counted,
             two(groups.count as u32, Memory::mark_words(groups) as u32),
             two(plan.log_slots, plan.log_copies),
             two(groups.keys.dtype.size() as u32, u32::from(counts_rows)),
-            two(answer.asked(), u32::from(answer.kind == Kind::AbsSum)),
+            two(answer.asked(), answer.flags()),
             two(phase, u32::from(answer.dtype.is_signed_int())),
         ])
     }
@@ -282,7 +283,7 @@ impl Engine {
         groups: &'a Groups,
         counts_rows: bool,
     ) -> Option<Question<'a>> {
-        let answer = plain(number, values.dtype)?;
+        let answer = Answer::of(number, values.dtype)?.of_counts();
         let plan = Plan::of(answer, groups, self.machine())?;
         let none = none(number.op, values.dtype);
         Some(Question { answer, plan, values: values.address, groups, none, counts_rows })

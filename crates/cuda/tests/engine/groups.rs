@@ -4,10 +4,10 @@
 use crate::common::Random;
 use crate::common::arrays::state_of;
 use crate::common::machine::device_of_this_machine;
-use crate::thorough::up_to;
+use crate::thorough::{thorough, up_to};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use warpfold_core::op::{Op, Rules};
+use warpfold_core::op::{NanPolicy, Op, Rules};
 use warpfold_core::{DType, Scalar, element};
 use warpfold_cuda::engine::{Array, Engine, Number, Shape};
 use warpfold_cuda::{Buffer, Device, Error, Sim, Stream};
@@ -21,6 +21,8 @@ enum Values {
     Far,
     /// The same, and NaNs and infinities.
     Special,
+    /// Near numbers and NaNs, as many of these.
+    Missing,
     /// Sums that cancel: the largest numbers, and the smallest beside them.
     Largest,
 }
@@ -48,6 +50,8 @@ fn value(dtype: DType, values: Values, random: &mut Random) -> u64 {
             2 => f64::NEG_INFINITY,
             _ => far(random),
         },
+        Values::Missing if random.place(2) == 0 => [f64::NAN, -f64::NAN][random.place(2)],
+        Values::Missing => unit,
         Values::Largest => {
             let most = 2f64.powi(exponents as i32 / 2 + 2);
             [most, -most, most / 3.0, -most / 3.0, 1.0, -2f64.powi(-(exponents as i32) / 2)]
@@ -137,7 +141,13 @@ fn sent(
 }
 
 impl Case {
-    fn check(&self, dtype: DType, values: Values, ops: &[Op], random: &mut Random) {
+    fn check(
+        &self,
+        dtype: DType,
+        values: Values,
+        numbers: &[impl Into<Number> + Copy],
+        random: &mut Random,
+    ) {
         let Case { device, engine, keys } = self;
         let rows = keys[0].1.len();
         let items: Vec<u64> = (0..rows).map(|_| value(dtype, values, random)).collect();
@@ -145,7 +155,7 @@ impl Case {
         let sent = keys.iter().map(|(dtype, keys)| sent(device, keys, *dtype, 3));
         let (_keys, columns): (Vec<_>, Vec<_>) = sent.unzip();
         // SAFETY: the buffers hold what is said, and nobody writes to them.
-        let made = unsafe { engine.group(ops, array, &columns, None, Stream::DEFAULT) };
+        let made = unsafe { engine.group(numbers, array, &columns, None, Stream::DEFAULT) };
         let mut made = made.unwrap().expect("a kernel answers");
         let mut groups = BTreeMap::<Vec<i128>, (Vec<u64>, Vec<u64>)>::new();
         for (row, &item) in items.iter().enumerate() {
@@ -162,17 +172,28 @@ impl Case {
                 assert_eq!(value_of(*dtype, found.to_bits()), key[column]);
             }
         }
-        for (place, &op) in ops.iter().enumerate() {
-            let numbers = made.numbers(place).unwrap().unwrap();
-            for (group, (key, (its, rows))) in groups.iter().enumerate() {
+        for (place, &number) in numbers.iter().enumerate() {
+            let number @ Number { op, omits_nan, ddof } = number.into();
+            let nan = if omits_nan { NanPolicy::Omit } else { NanPolicy::Propagate };
+            let rules = Rules::new().nan(nan).ddof(ddof.into());
+            let answers = groups.values().map(|(its, _)| {
                 let words = packed(its, dtype.size());
                 let bytes = &bytemuck::cast_slice::<u64, u8>(&words)[..its.len() * dtype.size()];
-                let state = state_of(op.kind(), dtype, 0, bytes, &[]);
-                let Ok(expected) = state.finish(op, &Rules::default()) else { continue };
+                state_of(op.kind(), dtype, 0, bytes, &[]).finish(op, &rules)
+            });
+            let answers: Vec<_> =
+                answers.map(|answer| answer.ok().map(|its| its.first())).collect();
+            let numbers = made.numbers(place).unwrap();
+            // Nothing is left of a group whose answer needs an element.
+            let all = answers.iter().all(Option::is_some);
+            assert_eq!(numbers.is_some(), all, "{number:?} of {dtype}, {values:?}");
+            let Some(numbers) = numbers else { continue };
+            let both = groups.iter().zip(answers.into_iter().flatten());
+            for (group, ((key, (its, rows)), expected)) in both.enumerate() {
                 let bits = |x: Scalar| (x.dtype(), x.to_bits());
-                let note = || format!("{op} of {dtype}, {values:?}, group {key:?}: {its:x?}");
+                let note = || format!("{number:?} of {dtype}, {values:?}, {key:?}: {its:x?}");
                 let found = numbers.get(group).map(bits);
-                let mut expected = bits(expected.first());
+                let mut expected = bits(expected);
                 if matches!(op, Op::ArgMin | Op::ArgMax) {
                     expected.1 = rows[expected.1 as usize];
                 }
@@ -257,6 +278,66 @@ fn groups_have_the_answers_of_their_rows_on_a_device() {
     }
 }
 
+/// All operations of floats but for products, which depend on where rows were: those with
+/// accumulators, and some of them with others, of rows in the order of their groups.
+const OMITTING: [&[Op]; 3] = [
+    &[
+        Op::Mean,
+        Op::Sum,
+        Op::Norm1,
+        Op::Max,
+        Op::NormInf,
+        Op::Count,
+        Op::CountNonzero,
+        Op::CountNan,
+        Op::Any,
+        Op::All,
+    ],
+    &[Op::Var, Op::ArgMin, Op::Sum, Op::Mean, Op::Count],
+    &[Op::Norm2, Op::LogSumExp, Op::ArgMax, Op::All, Op::Std, Op::SumSq, Op::Min],
+];
+
+fn omit(device: &Arc<dyn Device>, rows: usize, seed: u64) {
+    let mut random = Random(seed);
+    let cases = [
+        (Draw::Shuffled, 16),
+        // Groups of nothing but NaNs.
+        (Draw::Distinct, rows),
+        (Draw::Zipf, 5000),
+        (Draw::Sorted, 700),
+        (Draw::One, 1),
+    ];
+    for (i, (how, groups)) in cases.into_iter().enumerate() {
+        let engine = Engine::new(Arc::clone(device));
+        let keys = vec![(DType::U32, draw(how, groups, rows, &mut random))];
+        let case = Case { device: Arc::clone(device), engine, keys };
+        for (k, dtype) in [DType::F32, DType::F64, DType::F16, DType::BF16].into_iter().enumerate()
+        {
+            let values = [Values::Missing, Values::Special][(i + k) / 2 % 2];
+            if !thorough() && (i + k) % 2 == 1 {
+                continue;
+            }
+            for ops in OMITTING.into_iter().skip(up_to(0, (i + k / 2) % 3)).step_by(up_to(1, 3)) {
+                let ddof = |op| u32::from(matches!(op, Op::Var | Op::Std));
+                let number = |&op: &Op| Number { op, omits_nan: true, ddof: ddof(op) };
+                let numbers: Vec<Number> = ops.iter().map(number).collect();
+                case.check(dtype, values, &numbers, &mut random);
+            }
+        }
+    }
+}
+
+#[test]
+fn nans_are_omitted_of_groups() {
+    omit(&(Arc::new(Sim::checking()) as _), up_to(20_000, 1200), 9);
+}
+
+#[test]
+fn nans_are_omitted_of_groups_on_a_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    omit(&device, 300_000, 59);
+}
+
 /// For `compute-sanitizer`.
 #[test]
 fn sanitized_groups_on_the_device() {
@@ -313,7 +394,34 @@ fn groups_of_dense_keys_that_have_no_rows() {
     assert_eq!(counts.as_slice::<u64>(), Some(&[1, 1, 0, 0, 0, 2, 0][..]));
 }
 
-/// Rules that kernels are told of, and one that they are not.
+/// A group of nothing but NaNs has rows, whose values are as if they were not there.
+#[test]
+fn dense_groups_without_their_nans() {
+    let device: Arc<dyn Device> = Arc::new(Sim::checking());
+    let engine = Engine::new(Arc::clone(&device));
+    let items = [1.5, f64::NAN, f64::NAN, -0.5, f64::NAN, 0.0].map(f64::to_bits);
+    let (_values, array) = sent(&device, &items, DType::F64, 0);
+    let (_keys, keys) = sent(&device, &[3, 3, 1, 3, 1, 4], DType::U8, 0);
+    let ask = |op| {
+        let number = Number { op, omits_nan: true, ddof: 0 };
+        // SAFETY: the buffers hold what is said, and nobody else uses them.
+        let made = unsafe { engine.group(&[number], array, &[keys], Some(6), Stream::DEFAULT) };
+        let mut made = made.unwrap().unwrap();
+        assert_eq!(made.present().unwrap(), [0, 1, 0, 1, 1, 0], "{op}");
+        let numbers = made.numbers(0).unwrap();
+        numbers.map(|numbers| numbers.iter().map(|x| x.to_bits()).collect::<Vec<_>>())
+    };
+    let floats = |all: [f64; 6]| Some(all.map(f64::to_bits).to_vec());
+    assert_eq!(ask(Op::Sum), floats([0.0, 0.0, 0.0, 1.0, 0.0, 0.0]));
+    let none = f64::NAN;
+    assert_eq!(ask(Op::Mean), floats([none, none, none, 0.5, 0.0, none]));
+    assert_eq!(ask(Op::Count), Some(vec![0, 0, 0, 2, 1, 0]));
+    assert_eq!(ask(Op::CountNonzero), Some(vec![0, 0, 0, 2, 0, 0]));
+    assert_eq!(ask(Op::All), Some(vec![1, 1, 1, 1, 0, 1]));
+    assert_eq!(ask(Op::Min), None, "there is none of a group that has rows");
+}
+
+/// The delta degrees of freedom, of which kernels are told.
 #[test]
 fn variances_of_samples() {
     let device: Arc<dyn Device> = Arc::new(Sim::checking());
@@ -331,10 +439,6 @@ fn variances_of_samples() {
             _ => Scalar::F64(13.0),
         };
         assert_eq!(found.get(1), Some(expected), "that of one is none: {found:?}");
-        let number = Number { omits_nan: true, ..number };
-        // SAFETY: as above.
-        let made = unsafe { engine.group(&[number], array, &[keys], None, Stream::DEFAULT) };
-        assert_eq!(made.unwrap().is_none(), dtype.is_float());
     }
 }
 

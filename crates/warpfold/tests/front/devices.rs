@@ -57,7 +57,7 @@ fn auto_works_without_devices() {
 #[test]
 fn several_devices_share_an_array() {
     use warpfold::internal::{remember_explanations, take_explanations};
-    use warpfold::{Rules, View};
+    use warpfold::{NanPolicy, Rules, Segments, View};
 
     let data: Vec<f64> = (0..200_000).map(|i| f64::from(i * 7919 % 10_007) * 1e-3 - 4.0).collect();
     let question = Reduction::new([Op::Sum, Op::Var, Op::ArgMax, Op::Min, Op::Prod]).threads(1);
@@ -65,7 +65,21 @@ fn several_devices_share_an_array() {
     let several = question.clone().device(Device::Sims(3));
     remember_explanations();
     assert_eq!(several.run(&data).unwrap(), expected);
+    // NaNs of segments and of groups are omitted there.
+    let few: Vec<f32> =
+        (0..1003u16).map(|i| if i % 3 == 0 { f32::NAN } else { i.into() }).collect();
+    let keys: Vec<u32> = (0..1003).map(|i| i * i % 7).collect();
+    let on = |op, device| Reduction::of(op).nan(NanPolicy::Omit).device(device);
+    let of_segments = |device| on(Op::Var, device).segments(Segments::Fixed(59)).run(&few);
+    assert_eq!(of_segments(Device::Sims(3)).unwrap(), of_segments(Device::Cpu).unwrap());
+    let of_groups = |device| on(Op::Mean, device).by(&keys).run(&few);
+    assert_eq!(of_groups(Device::Sims(3)).unwrap(), of_groups(Device::Cpu).unwrap());
     let told = take_explanations();
+    for kernel in ["segments_variances_f32", "groups_sums_f32"] {
+        // Of as many bytes as other tests do not ask about.
+        let is_told = |line: &String| line.contains(kernel) && line.contains("4012 bytes");
+        assert!(told.iter().any(is_told), "{kernel} in {told:?}");
+    }
     // One interpreter is known to other tests as the only one.
     for name in ["sim 2: ", "sim 3: "] {
         assert!(told.iter().any(|line| line.starts_with(name)), "{name} in {told:?}");
