@@ -343,6 +343,7 @@ fn nans_are_omitted_of_groups_on_a_device() {
 fn sanitized_groups_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     sweep(&device, None, 20_000, 58);
+    omit(&device, 5_000, 60);
 }
 
 /// A block has many tiles, and more groups than it has slots.

@@ -441,6 +441,9 @@ fn sanitized_segments_on_the_device() {
     let data = [Data::Near, Data::Far, Data::Special, Data::Zeros, Data::Specials];
     for (i, lens) in lengths(&mut random).into_iter().enumerate() {
         check_tiles(&device, &lens, data[i % 5], i % 8, 110 + i as u64);
+        let (dtype, how) = (FLOATS[i % 4], (DATA[i % 6], MISSING[i % 3]));
+        let engine = Engine::new(Arc::clone(&device));
+        check_omitting(&engine, (&lens, i % 8), dtype, how, &OF_FLOATS, 500 + i as u64);
     }
     check(device, Shape::default(), &lens(100_000), 34);
 }
