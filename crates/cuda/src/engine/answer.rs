@@ -150,15 +150,16 @@ impl Answer {
         flags.iter().rev().fold(0, |all, &flag| all << 1 | u32::from(flag))
     }
 
-    /// The same of segments and of groups, whose counts do not know how many NaNs are omitted: what
+    /// The same about segments and groups, whose counts do not know how many NaNs are omitted: what
     /// is no NaN is counted then.
-    pub(super) fn of_counts(self) -> Answer {
-        match self.ask {
-            Ask::Count if self.omits => Answer { ask: Ask::Numbers, omits: false, ..self },
+    pub(super) fn of_parts(number: impl Into<Number>, dtype: DType) -> Option<Answer> {
+        let answer = Answer::of(number, dtype)?;
+        Some(match answer.ask {
+            Ask::Count if answer.omits => Answer { ask: Ask::Numbers, omits: false, ..answer },
             // NaNs are not zero.
-            Ask::All => Answer { omits: false, ..self },
-            _ => self,
-        }
+            Ask::All => Answer { omits: false, ..answer },
+            _ => answer,
+        })
     }
 
     /// How payloads become numbers: `Manner` in `kernels/finish.cuh`.

@@ -36,7 +36,7 @@ pub struct Grouped<'e> {
 fn has_segments(number: Number, dtype: DType) -> bool {
     let op = number.op;
     let is_product = op.kind() == Kind::Prod && dtype.is_float();
-    let tally = Answer::of(number, dtype).and_then(|answer| answer.of_counts().tally());
+    let tally = Answer::of_parts(number, dtype).and_then(|answer| answer.tally());
     let has_kernel = tally.is_some_and(|tally| tally.segments().is_some());
     !is_product && (has_kernel || is_widened(op, dtype) && dtype != DType::Bool)
 }
@@ -301,8 +301,8 @@ impl Engine {
         }
         let numbers = known(numbers);
         let has_slots = |&number: &Number| {
-            let answer = Answer::of(number, values.dtype);
-            let tally = answer.and_then(|answer| answer.of_counts().tally());
+            let answer = Answer::of_parts(number, values.dtype);
+            let tally = answer.and_then(|answer| answer.tally());
             tally.is_some_and(|tally| tally.groups(values.dtype).is_some())
         };
         // Of groups without rows segments have no answers.

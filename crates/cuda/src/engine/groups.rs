@@ -283,7 +283,7 @@ impl Engine {
         groups: &'a Groups,
         counts_rows: bool,
     ) -> Option<Question<'a>> {
-        let answer = Answer::of(number, values.dtype)?.of_counts();
+        let answer = Answer::of_parts(number, values.dtype)?;
         let plan = Plan::of(answer, groups, self.machine())?;
         let none = none(number.op, values.dtype);
         Some(Question { answer, plan, values: values.address, groups, none, counts_rows })

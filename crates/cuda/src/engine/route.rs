@@ -188,19 +188,20 @@ impl Question {
 
 /// The walk over a table.
 fn walk<'a>(answer: Answer, table: &'a Table, device: Machine<'_>) -> Option<Walk<'a>> {
-    let forced = device.shape.walk == Some(ForcedWalk::Payloads);
+    let payloads = || PayloadPlan::of(answer, table, device).map(Walk::Payloads);
+    if device.shape.walk == Some(ForcedWalk::Payloads) {
+        return payloads();
+    }
     if answer.tally().is_some_and(|tally| !has_kernels(tally, table))
         && !leaves_payloads(answer, table)
-        && !forced
     {
         return GatheredRows::plan(answer, table, device).map(Walk::GatheredRows);
     }
-    if answer.omits || forced {
-        return PayloadPlan::of(answer, table, device).map(Walk::Payloads);
+    if answer.omits {
+        return payloads();
     }
     let rows = ShortRows::plan(answer, table, device).map(Walk::ShortRows);
     let columns = || Columns::plan(answer, table, device).map(Walk::Columns);
-    let payloads = || PayloadPlan::of(answer, table, device).map(Walk::Payloads);
     rows.or_else(columns).or_else(payloads)
 }
 

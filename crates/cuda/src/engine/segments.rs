@@ -495,7 +495,7 @@ impl Engine {
         segments: &'a Segments,
         initial: Option<u64>,
     ) -> Option<Question<'a>> {
-        let answer = Answer::of(number, array.dtype)?.of_counts();
+        let answer = Answer::of_parts(number, array.dtype)?;
         let beyond = match segments.boundaries {
             Boundaries::Fixed(len) => {
                 len.checked_mul(segments.count).is_none_or(|all| all > array.len)
